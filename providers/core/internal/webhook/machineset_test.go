@@ -115,7 +115,7 @@ func TestMachineSetValidate(t *testing.T) {
 		"Version": {reason: "the version is invalid", set: machineSet(func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = "v1" }),
 			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
 		"UnknownCheck": {reason: "the check is unknown", preflight: true, set: machineSet(skip("All,Any")),
-			want: prefix + `metadata.annotations[machineset.cluster.x-k8s.io/skip-preflight-checks]: Invalid value: "Any": unknown preflight check, must be one of [All KubeadmVersionSkew KubernetesVersionSkew ControlPlaneIsStable]`},
+			want: prefix + `metadata.annotations[machineset.cluster.x-k8s.io/skip-preflight-checks]: Invalid value: "Any": unknown preflight check, must be one of [All KubeadmVersionSkew KubernetesVersionSkew ControlPlaneIsStable ControlPlaneVersionSkew]`},
 		"GateOff": {reason: "the annotation is not used", set: machineSet(skip("All,Any"))},
 		"Cluster": {reason: "the Cluster cannot be changed", old: machineSet(), set: machineSet(func(s *clusterv1.MachineSet) { s.Spec.ClusterName = "d" }),
 			want: prefix + `spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`},
