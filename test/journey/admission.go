@@ -81,9 +81,9 @@ func (w *World) admit(ctx context.Context, o *unstructured.Unstructured) int {
 			return n
 		case <-ticker.C:
 		}
-		began, stood := time.Now(), standstill(ctx)
+		began := time.Now()
 		err := w.Client.Create(ctx, o.DeepCopy(), client.DryRunAll)
-		took := time.Since(began) - stood()
+		took := time.Since(began)
 		if ctx.Err() != nil {
 			return n
 		}
@@ -91,33 +91,5 @@ func (w *World) admit(ctx context.Context, o *unstructured.Unstructured) int {
 			w.t.Errorf("request %d for a %s took %s: %v", n, o.GetKind(), took, err)
 			return n
 		}
-	}
-}
-
-// standstill measures for how long this process did not run, until the returned function is called: a virtual machine may be paused. That
-// is not the time of a request.
-func standstill(ctx context.Context) (total func() time.Duration) {
-	const beat = 100 * time.Millisecond
-	ctx, cancel := context.WithCancel(ctx)
-	measured := make(chan time.Duration, 1)
-	go func() {
-		ticker := time.NewTicker(beat)
-		defer ticker.Stop()
-		var stood time.Duration
-		for last := time.Now(); ; last = time.Now() {
-			select {
-			case <-ctx.Done():
-				measured <- stood
-				return
-			case <-ticker.C:
-				if gap := time.Since(last); gap > 10*beat {
-					stood += gap
-				}
-			}
-		}
-	}()
-	return func() time.Duration {
-		cancel()
-		return <-measured
 	}
 }

@@ -71,11 +71,11 @@ func (t *Tools) Clusterctl(ctx context.Context, input string, args ...string) Re
 }
 
 // Kubectl runs kubectl with input. On a busy machine, a connection may take longer than the 10 seconds that kubectl allows: then the
-// command has not reached the API server, and is run again.
+// command has not reached the API server, and is run again, twice at most.
 func (t *Tools) Kubectl(ctx context.Context, input string, args ...string) Result {
-	for {
+	for attempt := 1; ; attempt++ {
 		r := run(ctx, input, t.Capi, append([]string{"kubectl"}, args...)...)
-		if ctx.Err() != nil || !r.Failed || !strings.Contains(r.Err, "TLS handshake timeout") {
+		if attempt == 3 || !r.Failed || !strings.Contains(r.Err, "TLS handshake timeout") {
 			return r
 		}
 	}

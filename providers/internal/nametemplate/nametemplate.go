@@ -59,18 +59,26 @@ func CheckMachine(source, owner string, path *field.Path) field.ErrorList {
 	}
 	data := OfMachine("cluster", owner, "owner")
 	first, err := Render(source, data, "bcdfg")
+	if errs := Check(source, first, err, path); len(errs) > 0 {
+		return errs
+	}
+	if second, err := Render(source, data, "hjklm"); err == nil && first == second {
+		return field.ErrorList{field.Invalid(path, source, "must contain {{ .random }}: several Machines would have the same name")}
+	}
+	return nil
+}
+
+// Check validates a template by a sample of what it renders, or the error of that.
+func Check(source, sample string, err error, path *field.Path) field.ErrorList {
 	if _, ok := errors.AsType[*gotemplate.LimitError](err); ok {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
 	}
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, source, err.Error())}
 	}
-	if second, err := Render(source, data, "hjklm"); err == nil && first == second {
-		return field.ErrorList{field.Invalid(path, source, "must contain {{ .random }}: several Machines would have the same name")}
-	}
 	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Subdomain(first) {
-		errs = append(errs, field.Invalid(path, source, fmt.Sprintf("yields invalid names such as %q: %s", first, problem)))
+	for _, problem := range validation.IsDNS1123Subdomain(sample) {
+		errs = append(errs, field.Invalid(path, source, fmt.Sprintf("yields invalid names such as %q: %s", sample, problem)))
 	}
 	return errs
 }

@@ -35,7 +35,7 @@ func candidates(cp *snapshot.ControlPlane, inProgress *record) []*snapshot.Machi
 func rank(m *snapshot.Machine) int {
 	_, asked := m.Annotations[clusterv1.RemediateMachineAnnotation]
 	failing := func(t clusterv1.ConditionType) bool { return condition.Has(m, t) && !condition.IsTrue(m, t) }
-	for i, is := range []bool{
+	reasons := []bool{
 		asked,
 		m.Node() == "",
 		failing(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition),
@@ -43,12 +43,11 @@ func rank(m *snapshot.Machine) int {
 		failing(controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition),
 		failing(controlplanev1.MachineControllerManagerPodHealthyV1Beta1Condition),
 		failing(controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition),
-	} {
-		if is {
-			return i
-		}
 	}
-	return 7
+	if first := slices.Index(reasons, true); first >= 0 {
+		return first
+	}
+	return len(reasons)
 }
 
 // choose returns the first Machine that can be remediated now. If there is none, it returns nil, and why the first one cannot: a Machine

@@ -1,17 +1,15 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
-	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
+	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 )
 
 // Ready returns an error if a class is not ready, because its status is not up to date.
@@ -134,19 +132,8 @@ func naming(source string, name names.Strategy, path *field.Path) field.ErrorLis
 	if source == "" {
 		return nil
 	}
-	path = path.Child("naming", "template")
 	sample, err := name(source, names.Sample())
-	if _, ok := errors.AsType[*gotemplate.LimitError](err); ok {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
-	}
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, source, err.Error())}
-	}
-	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Subdomain(sample) {
-		errs = append(errs, field.Invalid(path, source, fmt.Sprintf("yields invalid names such as %q: %s", sample, problem)))
-	}
-	return errs
+	return nametemplate.Check(source, sample, err, path.Child("naming", "template"))
 }
 
 // CompatibleClasses reports the differences between two classes, or two versions of a class, that prevent Clusters from
