@@ -5,7 +5,8 @@
 #
 #   hack/e2e.sh [flags of go test], for example -run TestClass
 #
-# KEEP=1 keeps the containers of tests that fail.
+# Tests run one at a time: beside each other, two clusters make 2 cores so busy that their API servers do not answer for more than ten
+# seconds, and neither ends earlier. Add -parallel 2 on larger machines. KEEP=1 keeps the containers of tests that fail.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 docker version >/dev/null || { echo "Docker does not respond. On a bare Debian machine, hack/docker.sh start sets it up" >&2; exit 1; }
@@ -27,7 +28,7 @@ before=$(mktemp)
 inventory | sort >"$before"
 trap 'rm -f "$before"' EXIT
 failed=0
-CAPI_E2E=1 go test -vet=off ./test/e2e -count 1 -parallel 2 -timeout 45m -v "$@" || failed=1
+CAPI_E2E=1 go test -vet=off ./test/e2e -count 1 -parallel 1 -timeout 45m -v "$@" || failed=1
 if left=$(inventory | sort | comm -13 "$before" -) && [ -n "$left" ]; then
 	printf 'the tests left in Docker, unless somebody else uses it:\n%s\n' "$left" >&2
 	failed=1
