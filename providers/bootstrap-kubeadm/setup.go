@@ -12,6 +12,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -73,7 +74,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	clusters := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: policy, Management: mgr.GetConfig(),
-		CheckLeader: env.CheckLeader, QPS: f.workloads.QPS, Burst: f.workloads.Burst,
+		CheckLeader: env.CheckLeader, QPS: f.workloads.QPS, Burst: f.workloads.Burst, Metrics: ctrlmetrics.Registry,
 	})
 	if err := mgr.Add(clusters); err != nil {
 		return err

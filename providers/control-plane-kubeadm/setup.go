@@ -12,6 +12,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
@@ -108,6 +109,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	connections := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(), Policy: policy,
 		Management: mgr.GetConfig(), CheckLeader: env.CheckLeader, QPS: f.workloads.QPS, Burst: f.workloads.Burst,
+		Metrics: ctrlmetrics.Registry,
 	})
 	secrets := credentials.SecretReader{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	workloads := workload.New(workload.Options{

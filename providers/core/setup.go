@@ -197,6 +197,7 @@ func (s *setup) all(ctx context.Context) error {
 		Burst:       s.flags.workloads.Burst,
 		Management:  s.mgr.GetConfig(),
 		CheckLeader: s.env.CheckLeader,
+		Metrics:     ctrlmetrics.Registry,
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err

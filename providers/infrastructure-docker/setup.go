@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	dockerv1beta1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
@@ -171,6 +172,7 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 		Burst:       c.flags.workloads.Burst,
 		Management:  mgr.GetConfig(),
 		CheckLeader: c.env.CheckLeader,
+		Metrics:     ctrlmetrics.Registry,
 	})
 	if err := mgr.Add(clusters); err != nil {
 		return err

@@ -29,12 +29,12 @@ func TestLimits(t *testing.T) {
 	}{
 		"defaults": {
 			reason: "the documented defaults",
-			want:   limits{20, 30},
+			want:   limits{100, 200},
 		},
 		"flags": {
 			reason: "flags decide",
-			args:   []string{"--kube-api-qps=100", "--kube-api-burst=200"},
-			want:   limits{100, 200},
+			args:   []string{"--kube-api-qps=300", "--kube-api-burst=400"},
+			want:   limits{300, 400},
 		},
 		"host": {
 			reason: "a host that shares an API server with its components knows better than defaults",

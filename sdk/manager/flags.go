@@ -82,8 +82,8 @@ func (o *options) addWatchFlags(fs *pflag.FlagSet) {
 func (o *options) addConnectionFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"Kubeconfig file for running outside of the management cluster. If unspecified, the pod's service account is used.")
-	fs.Float32Var(&o.qps, "kube-api-qps", 20, "Requests per second to the API server, on average. Negative: no limit.")
-	fs.IntVar(&o.burst, "kube-api-burst", 30, "Maximum number of requests to the API server in a burst.")
+	fs.Float32Var(&o.qps, "kube-api-qps", 100, "Requests per second to the API server, on average. Negative: no limit.")
+	fs.IntVar(&o.burst, "kube-api-burst", 200, "Maximum number of requests to the API server in a burst.")
 }
 
 func (o *options) addLeaderElectionFlags(fs *pflag.FlagSet, defaults LeaderElectionDurations) {

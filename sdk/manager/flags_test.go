@@ -40,7 +40,7 @@ func testComponent() Component {
 // documented returns the documented defaults, with the changes of a test.
 func documented(change func(*options)) *options {
 	o := &options{
-		qps: 20, burst: 30,
+		qps: 100, burst: 200,
 		syncPeriod:         10 * time.Minute,
 		leaderElection:     LeaderElectionDurations{Lease: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
 		webhookPort:        9443,

@@ -42,10 +42,14 @@ func New(o Options) *Clusters {
 	o.pool = &pool{}
 	o.known, o.codecs = knownKinds(o.Scheme), serializer.NewCodecFactory(o.Scheme)
 	ctx, stop := context.WithCancel(context.Background())
-	return &Clusters{
+	c := &Clusters{
 		options: o, ctx: ctx, stop: stop,
 		clusters: map[types.NamespacedName]*connection{}, away: map[types.NamespacedName]time.Time{},
 	}
+	if o.Metrics != nil {
+		_ = o.Metrics.Register(c) // Components in one process have no metrics endpoint; the first one is registered.
+	}
+	return c
 }
 
 // connection is the connection to a workload cluster. While it is being established, cluster is nil.

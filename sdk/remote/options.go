@@ -3,6 +3,7 @@ package remote
 import (
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +50,8 @@ type Options struct {
 	// Management is the connection of this process to the management cluster. A workload cluster that is the management cluster
 	// itself is connected at the same address. Nil: at the address in its kubeconfig, as all others.
 	Management *rest.Config
+	// Metrics is the registry of metrics about connections. Nil: there are none.
+	Metrics prometheus.Registerer
 	// CheckLeader returns an error if writes must no longer be sent (manager.Environment.CheckLeader). Nil: they always are.
 	CheckLeader func() error
 

@@ -2,10 +2,12 @@ package step
 
 import (
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
@@ -35,11 +37,14 @@ func outcomeOf(r Result, err error) outcome {
 	return outcomeDone
 }
 
-// metrics count and time the steps of all controllers of a process.
+// metrics count and time the reconciles and steps of all controllers of a process. Those of reconciles have the names of Cluster API v1.14.
 type metrics struct {
 	duration    *prometheus.HistogramVec
 	outcomes    *prometheus.CounterVec
 	transitions *prometheus.CounterVec
+	reconciles  *prometheus.CounterVec
+	took        *prometheus.HistogramVec
+	stale       *prometheus.CounterVec
 }
 
 // newMetrics returns the metrics of a registry, and registers them at the first call.
@@ -56,7 +61,30 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		transitions: RegisterMetric(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_step_transitions_total", Help: "Changes of the outcome of a step for an object, by the new outcome.",
 		}, []string{"controller", "step", "outcome"})),
+		reconciles: RegisterMetric(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "capi_reconcile_total", Help: "Reconciles by their result: success, requeue_after or error.",
+		}, []string{"controller", "result"})),
+		took: RegisterMetric(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "capi_reconcile_time_seconds", Help: "Duration of reconciles.", Buckets: []float64{.001, .01, .1, 1, 10},
+		}, []string{"controller"})),
+		stale: RegisterMetric(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "capi_reconcile_stale_cache_skips_total",
+			Help: "Reconciles that were put off because the cache does not have the controller's own last write of the object yet.",
+		}, []string{"controller", "cached_kind"})),
 	}
+}
+
+// reconciled counts a reconcile.
+func (m *metrics) reconciled(controller string, took time.Duration, result ctrl.Result, err error) {
+	label := "success"
+	switch {
+	case err != nil:
+		label = "error"
+	case result.RequeueAfter > 0:
+		label = "requeue_after"
+	}
+	m.reconciles.WithLabelValues(controller, label).Inc()
+	m.took.WithLabelValues(controller).Observe(took.Seconds())
 }
 
 // stepLog has the steps of one reconcile and their outcomes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -96,7 +97,13 @@ func options(workers int) controller.Options {
 }
 
 // Reconcile reads the object, runs its steps and commits their changes.
-func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	began := r.Clock.Now()
+	defer func() { r.metrics.reconciled(r.name, r.Clock.Since(began), result, err) }()
+	return r.reconcileObject(ctx, req)
+}
+
+func (r *Runner[T]) reconcileObject(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	obj := r.newObject()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -110,6 +117,7 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, nil
 	}
 	if left, err := r.cacheLag(ctx, obj); left > 0 || err != nil {
+		r.metrics.stale.WithLabelValues(r.name, reflect.TypeFor[T]().Elem().Name()).Inc()
 		return ctrl.Result{RequeueAfter: left}, err
 	}
 	if paused, err := r.paused(ctx, obj); paused != nil || err != nil {

@@ -12,12 +12,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
 // TestKilledControlPlane kills a control plane machine of a Cluster without a class. A MachineHealthCheck has it replaced. etcd keeps its
 // quorum.
 func TestKilledControlPlane(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

@@ -12,12 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
 // TestMachinePool scales a MachinePool from 1 to 2 and back, replaces a machine that is deleted, rolls out a new template, and deletes
 // everything.
 func TestMachinePool(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

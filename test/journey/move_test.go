@@ -26,12 +26,15 @@ import (
 // killInterval is how much longer each run of a move that is killed may take than the one before, so that one ends.
 const killInterval = 300 * time.Millisecond
 
-// TestMove moves ten Clusters to another management cluster, while clusterctl is killed again and again, and in soak tests back, undisturbed. Both
-// management clusters keep running, so that a source that still reconciled would interfere. No object is created or replaced:
-// Machines keep their names, provider IDs, Nodes and addresses.
+// TestMove moves Clusters to another management cluster, while clusterctl is killed again and again. Soak tests move more, and move them
+// back, undisturbed. Both management clusters keep running, so that a source that still reconciled would interfere. No object is created or
+// replaced: Machines keep their names, provider IDs, Nodes and addresses.
 func TestMove(t *testing.T) {
 	t.Parallel()
-	const clusters = 10
+	clusters := 4
+	if testenv.Soaks() {
+		clusters = 10
+	}
 	var sides [2]*Management
 	for i := range sides {
 		sides[i] = newSide(t)

@@ -31,7 +31,7 @@ const everyVariable = "CAPI_DELETE_EVERY_REQUEST"
 
 // readStride is the distance of the requests before the first deletion after which TestKilled interrupts otherwise. It is odd,
 // because responses are lost in every other one.
-const readStride = 19
+const readStride = 41
 
 // components are those of a provider; LABEL is its label, NS its namespace, KIND the kind that it defines. The names of its
 // cluster-scoped objects do not start with its namespace.

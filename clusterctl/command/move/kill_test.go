@@ -27,7 +27,7 @@ const everyVariable = "CAPI_MOVE_EVERY_REQUEST"
 
 // stride is the distance of the requests after which TestKilled interrupts otherwise; it is coprime to the two modes, so that
 // both are used throughout.
-const stride = 23
+const stride = 61
 
 // runCut runs the command from one cluster to the other, like a new process.
 func runCut(t *testing.T, w *testenv.Wire, namespace string, from, to *testenv.Env, change func(*Options)) (string, error) {

@@ -17,7 +17,7 @@ import (
 const everyVariable = "CAPI_UPGRADE_EVERY_REQUEST"
 
 // stride is the distance of the requests after which TestKilled interrupts otherwise.
-const stride = 31
+const stride = 67
 
 func all() *testenv.Wire { return &testenv.Wire{Limit: -1} }
 
