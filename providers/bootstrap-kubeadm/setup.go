@@ -35,7 +35,7 @@ type flags struct {
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
-	fs.IntVar(&f.concurrency, "kubeadmconfig-concurrency", 10, "Number of KubeadmConfigs to process at the same time")
+	fs.IntVar(&f.concurrency, "kubeadmconfig-concurrency", 100, "Number of KubeadmConfigs to process at the same time")
 	fs.IntVar(&f.clusterConcurrency, "cluster-concurrency", 10, "Accepted for compatibility: it has no effect")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "Lifetime of bootstrap tokens")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)

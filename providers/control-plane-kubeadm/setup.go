@@ -41,7 +41,7 @@ type flags struct {
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
-	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 10, "Number of KubeadmControlPlanes to process at the same time")
+	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 100, "Number of KubeadmControlPlanes to process at the same time")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
 	fs.StringVar(new(string), "etcd-client-log-level", "info", "Accepted for compatibility, without effect: -v decides what is logged")

@@ -67,19 +67,20 @@ type flags struct {
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
-	workers := func(p *int, name, what string) {
-		fs.IntVar(p, name+"-concurrency", 10, "Number of "+what+" to process at the same time")
+	workers := func(p *int, number int, name, what string) {
+		fs.IntVar(p, name+"-concurrency", number, "Number of "+what+" to process at the same time")
 	}
-	workers(&f.topology, "clustertopology", "Clusters of a ClusterClass")
-	workers(&f.class, "clusterclass", "ClusterClasses")
-	workers(&f.cluster, "cluster", "Clusters")
-	workers(&f.extension, "extensionconfig", "ExtensionConfigs")
-	workers(&f.machine, "machine", "Machines")
-	workers(&f.set, "machineset", "MachineSets")
-	workers(&f.deployment, "machinedeployment", "MachineDeployments")
-	workers(&f.pool, "machinepool", "MachinePools")
-	workers(&f.resourceSet, "clusterresourceset", "ClusterResourceSets")
-	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
+	// Most of what takes long is in workload clusters, some of which do not answer. Topologies are computed, with all their objects in memory.
+	workers(&f.machine, 100, "machine", "Machines")
+	workers(&f.cluster, 50, "cluster", "Clusters")
+	workers(&f.set, 50, "machineset", "MachineSets")
+	workers(&f.deployment, 50, "machinedeployment", "MachineDeployments")
+	workers(&f.pool, 50, "machinepool", "MachinePools")
+	workers(&f.healthCheck, 50, "machinehealthcheck", "MachineHealthChecks")
+	workers(&f.topology, 10, "clustertopology", "Clusters of a ClusterClass")
+	workers(&f.class, 10, "clusterclass", "ClusterClasses")
+	workers(&f.extension, 10, "extensionconfig", "ExtensionConfigs")
+	workers(&f.resourceSet, 10, "clusterresourceset", "ClusterResourceSets")
 	fs.StringVar(&f.maxUnhealthyClusters, "remediation-max-unhealthy-clusters", "30%",
 		"Number or percentage of Clusters; while more have unhealthy Machines at the same time, no Machine is remediated: a network may "+
 			"be cut. Only Clusters with health checks count. A percentage allows at least 10. 100% disables it")

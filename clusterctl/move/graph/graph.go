@@ -29,6 +29,8 @@ var (
 	cluster = schema.GroupKind{Group: coreGroup, Kind: "Cluster"}
 	class   = schema.GroupKind{Group: coreGroup, Kind: "ClusterClass"}
 	set     = schema.GroupKind{Group: addonsGroup, Kind: "ClusterResourceSet"}
+	// rule has no owner. Without its rules, the target would drain Nodes of the Clusters that it gets in another way.
+	rule    = schema.GroupKind{Group: coreGroup, Kind: "MachineDrainRule"}
 	binding = schema.GroupKind{Group: addonsGroup, Kind: "ClusterResourceSetBinding"}
 	secret  = schema.GroupKind{Kind: "Secret"}
 )
@@ -134,7 +136,7 @@ const (
 
 // Build selects and orders the objects to move. Moved are:
 //
-//   - Clusters, ClusterClasses, ClusterResourceSets, and objects with the label move-hierarchy, on them or on their CRD:
+//   - Clusters, ClusterClasses, ClusterResourceSets, MachineDrainRules, and objects with the label move-hierarchy, on them or on their CRD:
 //     the roots;
 //   - what is owned by roots, directly or indirectly, by owner references or by the rules of link;
 //   - objects with the label move, on them or on their CRD.
@@ -179,7 +181,7 @@ func build(objects []Object, root, forced func(Object) bool) (*Graph, error) {
 
 func isRoot(o Object) bool {
 	switch o.Kind.GroupKind() {
-	case cluster, class, set:
+	case cluster, class, set, rule:
 		return true
 	}
 	return o.Kind.Hierarchy || hasLabel(o, clusterctlv1.ClusterctlMoveHierarchyLabel)
@@ -202,7 +204,7 @@ func (v *vertex) why() string {
 		}
 	}
 	switch v.Kind.GroupKind() {
-	case cluster, class, set:
+	case cluster, class, set, rule:
 		return "all objects of its kind are moved"
 	}
 	if v.forced {

@@ -67,6 +67,9 @@ func TestBuild(t *testing.T) {
 		{"an object with several owners comes after all of them", []Object{
 			c, object(coreGroup, "Machine", "m", "Cluster/c"), object("", "Secret", "s", "Cluster/c", "Machine/m"),
 		}, []string{"0 Cluster/c", "1 Machine/m", "2 Secret/s"}},
+		{"rules of drains are moved, although nothing owns them: the target must drain as the source did", []Object{
+			c, object(coreGroup, "MachineDrainRule", "jobs"),
+		}, []string{"0 Cluster/c", "0 MachineDrainRule/jobs"}},
 		{"objects without an owner are not moved", []Object{object("", "ConfigMap", "x"), object("", "Secret", "x"), object(infra, "Template", "x")}, nil},
 		{"Secrets with the names of certificates belong to the Cluster", []Object{
 			c, object("", "Secret", "c-ca"), object("", "Secret", "c-etcd"), object("", "Secret", "c-proxy"), object("", "Secret", "c-sa"), object("", "Secret", "c-kubeconfig"),
