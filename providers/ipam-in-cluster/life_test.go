@@ -233,6 +233,7 @@ func TestSpecialClaims(t *testing.T) {
 		{reason: "a claim of a paused Cluster", change: func(c *ipamv1.IPAddressClaim) {
 			c.Labels = map[string]string{"cluster.x-k8s.io/cluster-name": "paused"}
 		}},
+		{reason: "a claim that names a paused Cluster", change: func(c *ipamv1.IPAddressClaim) { c.Spec.ClusterName = "paused" }},
 		{
 			reason: "a missing pool", change: func(c *ipamv1.IPAddressClaim) { c.Spec.PoolRef.Name = "q" },
 			want: "False PoolNotReady Waiting for InClusterIPPool q to exist",

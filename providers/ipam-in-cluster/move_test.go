@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
@@ -33,6 +34,29 @@ func (w *world) movedAddress(c *ipamv1.IPAddressClaim, text string) types.UID {
 	a.UID = object.UID("moved", c.Name)
 	testenv.Must(w.t, w.Create(w.t.Context(), a))
 	return a.UID
+}
+
+// TestClusterOfClaim: the address of a claim that names its Cluster has the label of the Cluster, and gets it when the Cluster is resumed.
+func TestClusterOfClaim(t *testing.T) {
+	w := newWorld(t, 9)
+	p := w.processes[0]
+	cluster := object.Builder{ClusterName: "c"}.Cluster(object.Paused)
+	testenv.Must(t, w.Create(t.Context(), cluster))
+	claim := w.claim("a")
+	claim.Spec.ClusterName = cluster.Name
+	testenv.Must(t, w.Update(t.Context(), claim))
+	w.settle(p)
+	if got := w.read("a").Status.AddressRef.Name; got != "" {
+		t.Fatalf("the Cluster is paused, but the claim has the address %s", got)
+	}
+	cluster.Spec.Paused = ptr.To(false)
+	testenv.Must(t, w.Update(t.Context(), cluster))
+	w.settle(p)
+	a := &ipamv1.IPAddress{}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(claim), a))
+	if a.Labels[clusterv1.ClusterNameLabel] != cluster.Name {
+		t.Errorf("the labels of the IPAddress are %v", a.Labels)
+	}
 }
 
 // TestMove creates a pool without status, claims, and then their IPAddresses, as clusterctl move does, with the controllers working after

@@ -28,7 +28,7 @@ func TestReconcileMetrics(t *testing.T) {
 		result, err = c.result, c.err
 		_, _ = w.reconcile(t)
 	}
-	w.runner.written.remember(client.ObjectKeyFromObject(machine()), "1000", staleBackstop, now)
+	w.runner.written.remember(client.ObjectKeyFromObject(machine()), "9999", staleBackstop, now)
 	if again, err := w.reconcile(t); err != nil || again.RequeueAfter == 0 {
 		t.Fatalf("the cache does not have the last write, but the reconcile returns %v, %v", again, err)
 	}

@@ -2,6 +2,7 @@
 package address
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -34,13 +35,20 @@ func New(claim *ipamv1.IPAddressClaim, key poolref.Key, pool poolref.Pool, addre
 			Address: address, Prefix: ptr.To(int32(pool.PoolSpec().Prefix)), Gateway: pool.PoolSpec().Gateway,
 		},
 	}
-	// With the second label, the manager that reconciles the claim releases the address if it becomes an orphan.
-	for _, label := range []string{clusterv1.ClusterNameLabel, clusterv1.WatchLabel} {
-		if value, ok := claim.Labels[label]; ok {
-			metav1.SetMetaDataLabel(&a.ObjectMeta, label, value)
-		}
+	if name := ClusterName(claim); name != "" {
+		metav1.SetMetaDataLabel(&a.ObjectMeta, clusterv1.ClusterNameLabel, name)
+	}
+	// The manager that reconciles the claim releases the address if it becomes an orphan.
+	if value, ok := claim.Labels[clusterv1.WatchLabel]; ok {
+		metav1.SetMetaDataLabel(&a.ObjectMeta, clusterv1.WatchLabel, value)
 	}
 	return a
+}
+
+// ClusterName returns the name of the Cluster that a claim is for, which is in its namespace: spec.clusterName, or, as in Cluster API v1.7,
+// its label. Empty: it is for none.
+func ClusterName(claim *ipamv1.IPAddressClaim) string {
+	return cmp.Or(claim.Spec.ClusterName, claim.Labels[clusterv1.ClusterNameLabel])
 }
 
 // ClaimOf returns the UID of the claim that an address was created for; empty if no claim controls it.

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/address"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -48,7 +49,7 @@ func (c *Controller) Declared() step.Controller[*ipamv1.IPAddressClaim, *scope] 
 			step.Handled(&inclusterv1.GlobalInClusterIPPool{}, c.poolEvents(inclusterv1.GlobalInClusterIPPoolKind)),
 			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused)),
 		},
-		Paused: ownership.PausedByCluster[*ipamv1.IPAddressClaim](c.Client),
+		Paused: c.paused,
 		Scope:  c.scope,
 		Steps: []step.Step[*scope]{
 			step.When((*scope).isOurs,
@@ -61,6 +62,14 @@ func (c *Controller) Declared() step.Controller[*ipamv1.IPAddressClaim, *scope] 
 		Reports:  reports,
 		Progress: &step.Progress{},
 	}
+}
+
+// paused reports whether the Cluster of a claim is paused: that of spec.clusterName, or else of its label or owner.
+func (c *Controller) paused(ctx context.Context, claim *ipamv1.IPAddressClaim) (bool, error) {
+	if claim.Spec.ClusterName == "" {
+		return ownership.PausedByCluster[*ipamv1.IPAddressClaim](c.Client)(ctx, claim)
+	}
+	return ownership.PausedByClusterName(c.Client, address.ClusterName)(ctx, claim)
 }
 
 // scope is the state of one reconcile, shared by its steps.
@@ -100,6 +109,7 @@ func named(_ context.Context, obj client.Object) []reconcile.Request {
 
 // ofCluster returns the claims of a Cluster.
 func (c *Controller) ofCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &ipamv1.IPAddressClaimList{}, func(claim *ipamv1.IPAddressClaim) bool { return isOurs(claim) },
-		ownership.InCluster(cluster.GetNamespace(), cluster.GetName()))
+	return watch.RequestsFor(ctx, c.Client, &ipamv1.IPAddressClaimList{}, func(claim *ipamv1.IPAddressClaim) bool {
+		return isOurs(claim) && address.ClusterName(claim) == cluster.GetName()
+	}, client.InNamespace(cluster.GetNamespace()))
 }
