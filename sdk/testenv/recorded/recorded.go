@@ -30,6 +30,8 @@ type State struct {
 	// Configs are the KubeadmConfigs, and Infrastructure all objects of the infrastructure provider, by name. Only those of Corpus have them.
 	Configs        map[string]*bootstrapv1.KubeadmConfig
 	Infrastructure map[string]*unstructured.Unstructured
+	// Objects are all objects, as they were recorded.
+	Objects []*unstructured.Unstructured
 }
 
 // States returns the objects of all states that v1.14.0 wrote. The test is skipped if the reference data is absent: root is the path from
@@ -100,6 +102,7 @@ func (s *State) read(t *testing.T, file string) {
 
 func (s *State) add(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
+	s.Objects = append(s.Objects, o)
 	switch o.GetKind() {
 	case clusterv1.ClusterKind:
 		s.Cluster = in(t, o, &clusterv1.Cluster{})

@@ -206,8 +206,11 @@ func TestHealthChecks(t *testing.T) {
 				}
 				return
 			}
+			selected := map[string]string{
+				clusterv1.ClusterTopologyOwnedLabel: "", clusterv1.ClusterTopologyMachineDeploymentNameLabel: md.TopologyName,
+			}
 			want := clusterv1.MachineHealthCheckSpec{
-				ClusterName: "c", Selector: md.Deployment.Spec.Selector, Checks: unhealthy(tc.want),
+				ClusterName: "c", Selector: metav1.LabelSelector{MatchLabels: selected}, Checks: unhealthy(tc.want),
 				Remediation: clusterv1.MachineHealthCheckRemediation{
 					TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf{UnhealthyLessThanOrEqualTo: tc.limit},
 				},

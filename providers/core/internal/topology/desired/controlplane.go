@@ -129,5 +129,5 @@ func controlPlaneHealthCheck(in Input, name string) *clusterv1.MachineHealthChec
 	topology := &in.Cluster.Spec.Topology.ControlPlane.HealthCheck
 	own := clusterv1.ControlPlaneClassHealthCheck{Checks: topology.Checks, Remediation: topology.Remediation}
 	check := healthCheckClass(class.HealthCheck, topology.Enabled, own)
-	return healthCheck(in.Cluster, name, check, map[string]string{clusterv1.MachineControlPlaneLabel: ""})
+	return healthCheck(in.Cluster, name, check, clusterv1.MachineControlPlaneLabel, "")
 }

@@ -24,10 +24,10 @@ func healthCheckClass(
 	return class
 }
 
-// healthCheck returns a MachineHealthCheck with the same defaults that admission sets, so that applying it again changes
-// nothing. It is nil if class is undefined.
+// healthCheck returns a MachineHealthCheck of the Machines that have a label, with the selector that Cluster API v1.7 and v1.14 write, and with
+// the defaults that admission sets, so that applying it again changes nothing. It is nil if class is undefined.
 func healthCheck(
-	cluster *clusterv1.Cluster, name string, class clusterv1.ControlPlaneClassHealthCheck, selector map[string]string,
+	cluster *clusterv1.Cluster, name string, class clusterv1.ControlPlaneClassHealthCheck, label, value string,
 ) *clusterv1.MachineHealthCheck {
 	if !class.IsDefined() {
 		return nil
@@ -46,7 +46,7 @@ func healthCheck(
 		},
 		Spec: clusterv1.MachineHealthCheckSpec{
 			ClusterName: cluster.Name,
-			Selector:    metav1.LabelSelector{MatchLabels: selector},
+			Selector:    metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterTopologyOwnedLabel: "", label: value}},
 			Checks:      class.Checks,
 			Remediation: class.Remediation,
 		},

@@ -99,7 +99,7 @@ func machineDeployment(
 		TopologyName:   topology.Name,
 		Bootstrap:      copyTemplate(in.Cluster, templates.Bootstrap, g.bootstrapName(), g.selector()),
 		Infrastructure: copyTemplate(in.Cluster, templates.Infrastructure, g.infrastructureName(), g.selector()),
-		HealthCheck:    healthCheck(in.Cluster, object, deploymentHealthCheck(&class.HealthCheck, &topology.HealthCheck), g.selector()),
+		HealthCheck:    healthCheck(in.Cluster, object, deploymentHealthCheck(&class.HealthCheck, &topology.HealthCheck), g.label, g.topology),
 	}
 	out.Deployment = &clusterv1.MachineDeployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: MachineDeploymentKind},
