@@ -2,14 +2,18 @@ package journey
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // domains counts Machines by failure domain.
@@ -93,5 +97,27 @@ func TestFailureDomains(t *testing.T) {
 	still()
 	c.Change(SetVersion(newer))
 	c.Eventually("the control plane is spread again after an upgrade", Ready, ControlPlanes(3), Workers(2), Version(newer), spread, c.WorkloadMatches)
+	c.Gone()
+}
+
+// TestWorkersAreSpread spreads one MachineDeployment over all failure domains, by its annotation, and keeps it spread when it is scaled.
+func TestWorkersAreSpread(t *testing.T) {
+	t.Parallel()
+	const before, spread = "metadata: {name: workers}\nspec:\n  clusterName", "machineset.cluster.x-k8s.io/spread-over-failure-domains"
+	manifest := Plain{ControlPlanes: 1, Workers: 3, Infrastructure: "failureDomains: {a: {controlPlane: true}, b: {}, c: {}}"}.String()
+	if strings.Count(manifest, before) != 1 {
+		t.Fatalf("the manifest does not have %q once", before)
+	}
+	c := shared.World(t).Plain(strings.Replace(manifest, before, "metadata: {name: workers, annotations: {"+spread+": ''}}\nspec:\n  clusterName", 1))
+	each := func(n int) Condition {
+		return c.inDomains((*Snapshot).Workers, map[string]int{"a": n, "b": n, "c": n})
+	}
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(3), each(1), c.WorkloadMatches)
+	for _, replicas := range []int{6, 3} {
+		md := c.Snapshot().Deployments.Items[0]
+		patch := fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, replicas)
+		testenv.Must(t, c.Client.Patch(t.Context(), &md, client.RawPatch(types.MergePatchType, patch)))
+		c.Eventually(fmt.Sprintf("%d workers are spread", replicas), Ready, Workers(replicas), each(replicas/3))
+	}
 	c.Gone()
 }

@@ -77,6 +77,11 @@ const (
 	// MachineSet, or on a MachineDeployment, which propagates it to its MachineSets.
 	MachineSetSkipPreflightChecksAnnotation = "machineset.cluster.x-k8s.io/skip-preflight-checks"
 
+	// MachineSetSpreadAnnotation spreads new Machines over failure domains, and removes surplus ones where there are most: a
+	// comma-separated list of failure domains, or nothing for all that the Cluster reports. On a MachineSet, or on a MachineDeployment,
+	// which propagates it to its MachineSets. spec.template.spec.failureDomain precedes it. Cluster API has nothing like it.
+	MachineSetSpreadAnnotation = "machineset.cluster.x-k8s.io/spread-over-failure-domains"
+
 	// RevisionAnnotation is the revision of a MachineSet within its MachineDeployment, and on the MachineDeployment the
 	// latest one; a number that starts at 1.
 	RevisionAnnotation = "machinedeployment.clusters.x-k8s.io/revision"

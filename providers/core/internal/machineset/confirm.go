@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/utils/ptr"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -39,7 +41,7 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 	switch {
 	case actual > desired:
 		var out change
-		for _, m := range toDelete(s.machines, s.set.Spec.Deletion.Order, actual-desired, c.Clock.Now()) {
+		for _, m := range toDelete(s.set, s.machines, actual-desired, c.Clock.Now()) {
 			if m.DeletionTimestamp.IsZero() {
 				out.delete = append(out.delete, m)
 			}
@@ -51,6 +53,9 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 	condition.Set(s.set, scalingUp(desired, actual))
 	if _, ok := s.set.Annotations[clusterv1.DisableMachineCreateAnnotation]; ok {
 		return change{}, step.Done(), nil
+	}
+	if spreads(s.set) && !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false) {
+		return change{}, step.Wait("the infrastructure of Cluster " + s.cluster.Name + ", which reports failure domains"), nil
 	}
 	reason, err := c.preflightFailure(ctx, s)
 	if err != nil {
@@ -100,9 +105,9 @@ func same(live, cached *clusterv1.MachineSet) bool {
 // collides reports whether creating a Machine that already exists, but is not in the cache, is a conflict instead of a second
 // Machine. That holds if all Machines of the set have the names of the first ordinals: this process created the set a moment ago,
 // so that it was not moved here with Machines of other names; it has adopted no Machines; and no Machine has been deleted, which
-// would start the next generation of names.
+// would start the next generation of names. Sets that spread their Machines have to know all of them.
 func (c *Controller) collides(s *scope, decision change) bool {
-	if len(decision.delete) > 0 || !c.Recent.CreatedHere(s.set) || s.orphans > 0 || currentGeneration(s.set, s.machines) > 0 {
+	if spreads(s.set) || len(decision.delete) > 0 || !c.Recent.CreatedHere(s.set) || s.orphans > 0 || currentGeneration(s.set, s.machines) > 0 {
 		return false
 	}
 	return !c.leaving(&scope{set: s.set, machines: s.machines, change: decision})

@@ -62,6 +62,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Mapped(&clusterv1.Machine{}, c.ofOrphan, watch.Orphaned()),
 			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &clusterv1.MachineSetList{}),
 				watch.Cluster(watch.Paused, watch.ControlPlaneReady)),
+			step.Mapped(&clusterv1.Cluster{}, c.spreadIn, watch.Cluster(watch.InfrastructureReady)),
 		},
 		Paused: ownership.PausedByClusterName(c.Client, func(set *clusterv1.MachineSet) string { return set.Spec.ClusterName }),
 		Scope:  c.scope,

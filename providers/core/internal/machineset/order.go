@@ -20,13 +20,18 @@ const (
 	ageScale = 864000.0
 )
 
-// toDelete returns the n Machines to delete in an order; the name decides between equal ones. Machines that are already being
-// deleted count among the n.
-func toDelete(machines []*clusterv1.Machine, order clusterv1.MachineSetDeletionOrder, n int, now time.Time) []*clusterv1.Machine {
+// toDelete returns the n Machines to delete in the order of the set; the failure domain, if it spreads them, and then the name decide
+// between equal ones. Machines that are already being deleted count among the n.
+func toDelete(set *clusterv1.MachineSet, machines []*clusterv1.Machine, n int, now time.Time) []*clusterv1.Machine {
+	order := set.Spec.Deletion.Order
+	compare := func(a, b *clusterv1.Machine) int {
+		return cmp.Compare(priority(b, order, now), priority(a, order, now))
+	}
 	ordered := slices.Clone(machines)
-	slices.SortFunc(ordered, func(a, b *clusterv1.Machine) int {
-		return cmp.Or(cmp.Compare(priority(b, order, now), priority(a, order, now)), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(ordered, func(a, b *clusterv1.Machine) int { return cmp.Or(compare(a, b), cmp.Compare(a.Name, b.Name)) })
+	if spreads(set) {
+		ordered = spreadOut(ordered, func(a, b *clusterv1.Machine) bool { return compare(a, b) == 0 })
+	}
 	return ordered[:max(0, min(n, len(ordered)))]
 }
 

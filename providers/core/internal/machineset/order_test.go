@@ -99,7 +99,8 @@ func TestToDelete(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, m := range toDelete(tc.machines, tc.order, tc.n, object.Now()) {
+			set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Deletion: clusterv1.MachineSetDeletionSpec{Order: tc.order}}}
+			for _, m := range toDelete(set, tc.machines, tc.n, object.Now()) {
 				got = append(got, m.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

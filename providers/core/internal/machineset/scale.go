@@ -63,21 +63,29 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 		return nil, err
 	}
 	desired := newMachine(s.set, name, s.generation)
+	if desired.Spec.FailureDomain, err = nextDomain(s.set, s.cluster, s.machines); err != nil {
+		return nil, failed(s, err)
+	}
 	if c.namedAfterTemplates {
 		desired.Spec.InfrastructureRef.Name = naming.OfTemplate(s.set.Spec.Template.Spec.InfrastructureRef.Name, name)
 	}
 	m, err := c.apply(ctx, nil, desired)
 	if err != nil {
-		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityError,
-			clusterv1.MachineCreationFailedV1Beta1Reason, "%v", err))
 		step.Warning(ctx, "FailedCreate", "Failed to create Machine %q: %v", name, err)
-		return nil, fmt.Errorf("creating Machine %s: %w", name, err)
+		return nil, fmt.Errorf("creating Machine %s: %w", name, failed(s, err))
 	}
 	if !metav1.IsControlledBy(m, s.set) || !m.DeletionTimestamp.IsZero() {
 		return nil, step.Stale("Machine %s already exists, but is not in the cache yet", name)
 	}
 	step.Event(ctx, "SuccessfulCreate", "Created Machine %q", m.Name)
 	return m, nil
+}
+
+// failed reports in a condition why a Machine is not created, and returns the error.
+func failed(s *scope, err error) error {
+	condition.Set(s.set, condition.False(clusterv1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityError,
+		clusterv1.MachineCreationFailedV1Beta1Reason, "%v", err))
+	return err
 }
 
 // freeName returns the name of the smallest ordinal that no Machine has, including Machines that left the set because their

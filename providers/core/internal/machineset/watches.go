@@ -22,6 +22,11 @@ func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcil
 	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, adopts, ownership.InCluster(m.Namespace, m.Spec.ClusterName))
 }
 
+// spreadIn maps a Cluster to the MachineSets that spread their Machines, and so wait for its failure domains.
+func (c *Controller) spreadIn(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, spreads, ownership.InCluster(cluster.GetNamespace(), cluster.GetName()))
+}
+
 func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	return err == nil && !selector.Empty() && selector.Matches(labelsOf(m))
