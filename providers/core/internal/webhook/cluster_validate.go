@@ -150,13 +150,14 @@ func validateConcurrency(cluster *clusterv1.Cluster) field.ErrorList {
 func (w *Cluster) againstClass(
 	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
 ) (admission.Warnings, field.ErrorList, error) {
-	found, err := w.waitForClass(ctx, cluster.GetClassKey())
+	key := cluster.GetClassKey()
+	found, err := w.waitForClass(ctx, key)
 	if err != nil {
 		return nil, nil, err
 	}
 	if found.missing && old != nil {
-		return nil, field.ErrorList{field.Invalid(path.Child("classRef", "name"), cluster.Spec.Topology.ClassRef.Name, fmt.Sprintf(
-			"the ClusterClass does not exist in namespace %q: create it first", cluster.Namespace))}, nil
+		return nil, field.ErrorList{field.Invalid(path.Child("classRef", "name"), key.Name, fmt.Sprintf(
+			"the ClusterClass does not exist in namespace %q: create it first", key.Namespace))}, nil
 	}
 	if found.class == nil {
 		return admission.Warnings{fmt.Sprintf(
@@ -167,7 +168,7 @@ func (w *Cluster) againstClass(
 	if err != nil {
 		return nil, nil, err
 	}
-	if old == nil || !old.Spec.Topology.IsDefined() || old.Spec.Topology.ClassRef.Name == cluster.Spec.Topology.ClassRef.Name {
+	if old == nil || !old.Spec.Topology.IsDefined() || old.GetClassKey() == key {
 		return nil, errs, nil
 	}
 	rebase, err := w.rebase(ctx, old, found.class, path.Child("classRef", "name"))
@@ -178,21 +179,30 @@ func (w *Cluster) againstClass(
 func (w *Cluster) rebase(
 	ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (field.ErrorList, error) {
-	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.ClassRef.Name})
+	is, was := client.ObjectKeyFromObject(class), old.GetClassKey()
+	from, err := w.class(ctx, was)
 	if err != nil {
 		return nil, err
 	}
 	if from.class == nil {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 			"the change to ClusterClass %q cannot be validated without the current ClusterClass %q: %v",
-			class.Name, old.Spec.Topology.ClassRef.Name, from.reason))}, nil
+			displayed(is, was), displayed(was, is), from.reason))}, nil
 	}
 	var errs field.ErrorList
 	for _, difference := range check.CompatibleClasses(from.class, class) {
-		errs = append(errs, field.Invalid(path, class.Name, fmt.Sprintf(
-			"not compatible with the current ClusterClass %q: %s: %s", from.class.Name, difference.Field, difference.Detail)))
+		errs = append(errs, field.Invalid(path, is.Name, fmt.Sprintf(
+			"not compatible with the current ClusterClass %q: %s: %s", displayed(was, is), difference.Field, difference.Detail)))
 	}
 	return errs, nil
+}
+
+// displayed returns the name of a class, with its namespace if the other class is in another one.
+func displayed(class, other client.ObjectKey) string {
+	if class.Namespace == other.Namespace {
+		return class.Name
+	}
+	return class.String()
 }
 
 // change validates a change of the topology against the old one.

@@ -119,12 +119,17 @@ func removedCheck(path *field.Path, users []string) *field.Error {
 		"cannot be removed: Clusters enable it without a definition of their own: %s", listed(users)))
 }
 
-// using returns the sorted names of the Clusters whose topology satisfies uses.
+// using returns the sorted names of the Clusters whose topology satisfies uses, as <namespace>/<name> if their class is in another
+// namespace.
 func using(clusters []clusterv1.Cluster, uses func(*clusterv1.Topology) bool) []string {
 	var out []string
 	for i := range clusters {
 		if t := &clusters[i].Spec.Topology; t.IsDefined() && uses(t) {
-			out = append(out, clusters[i].Name)
+			name := clusters[i].Name
+			if clusters[i].GetClassKey().Namespace != clusters[i].Namespace {
+				name = clusters[i].Namespace + "/" + name
+			}
+			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
