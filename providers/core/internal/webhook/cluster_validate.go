@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -112,12 +113,12 @@ func (w *Cluster) unchanged(ctx context.Context, cluster *clusterv1.Cluster, pat
 	if _, err := w.compiled(found.class); err != nil {
 		return nil, nil // the topology controller reports why the class is unusable
 	}
-	return w.byClass(ctx, cluster, found.class, path)
+	return w.byClass(ctx, nil, cluster, found.class, path)
 }
 
-// byClass validates a topology against its class only.
+// byClass validates a topology against its class only. old is nil unless the variables may have changed.
 func (w *Cluster) byClass(
-	ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
+	ctx context.Context, old, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (field.ErrorList, error) {
 	errs := check.TopologyOf(&cluster.Spec.Topology, class, path)
 	definitions, err := w.definitionsFor(ctx, cluster, class)
@@ -129,7 +130,8 @@ func (w *Cluster) byClass(
 	if invalid := definitions.Default(defaulted, path); len(invalid) > 0 {
 		return append(errs, invalid...), nil
 	}
-	return append(errs, definitions.Validate(defaulted, path)...), nil
+	previous, err := variables.ReadPrevious(ctx, old)
+	return append(errs, definitions.ValidateUpdate(ctx, defaulted, previous, path)...), err
 }
 
 // validateConcurrency validates the annotation for the number of concurrent worker upgrades.
@@ -164,7 +166,7 @@ func (w *Cluster) againstClass(
 			"The topology of Cluster %s/%s could not be validated against its ClusterClass and will not be reconciled until it can be: %v",
 			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
 	}
-	errs, err := w.byClass(ctx, cluster, found.class, path)
+	errs, err := w.byClass(ctx, old, cluster, found.class, path)
 	if err != nil {
 		return nil, nil, err
 	}

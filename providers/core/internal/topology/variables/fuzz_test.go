@@ -57,7 +57,7 @@ func FuzzSchema(f *testing.F) {
 			t.Fatalf("default of a missing value: %v", err)
 		}
 		if defaulted != nil {
-			if errs := compiled.validate(defaulted, path); len(errs) > 0 {
+			if errs := compiled.validate(t.Context(), defaulted, nil, path); len(errs) > 0 {
 				t.Errorf("the default %s is invalid: %v", defaulted.Raw, errs)
 			}
 		}
@@ -68,8 +68,8 @@ func FuzzSchema(f *testing.F) {
 func checkValue(t *testing.T, compiled *schema, value *apiextensionsv1.JSON, path *field.Path) {
 	t.Helper()
 	text := string(value.Raw)
-	wrong := texts(compiled.validate(value, path))
-	if diff := cmp.Diff(wrong, texts(compiled.validate(value, path))); diff != "" {
+	wrong := texts(compiled.validate(t.Context(), value, nil, path))
+	if diff := cmp.Diff(wrong, texts(compiled.validate(t.Context(), value, nil, path))); diff != "" {
 		t.Errorf("errors of the value differ (-first +second):\n%s", diff)
 	}
 	completed, err := compiled.defaultValue(value)
