@@ -170,6 +170,11 @@ func (w *Cluster) againstClass(
 	if err != nil {
 		return nil, nil, err
 	}
+	var before field.ErrorList
+	if old != nil {
+		before = check.Autoscaling(&old.Spec.Topology, found.class, path)
+	}
+	errs = append(errs, webhooks.WithoutOld(before, check.Autoscaling(&cluster.Spec.Topology, found.class, path))...)
 	if old == nil || !old.Spec.Topology.IsDefined() || old.GetClassKey() == key {
 		return nil, errs, nil
 	}

@@ -123,7 +123,7 @@ func TestClusterClassValidateUpdate(t *testing.T) {
 - metadata: {name: elsewhere, namespace: other}
   spec: {topology: {classRef: {name: class}, version: v1, workers: {machinePools: [{class: default-pool, name: a}]}}}
 - metadata: {name: shared, namespace: other}
-  spec: {topology: {classRef: {name: class, namespace: default}, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}]}}}
+  spec: {topology: {classRef: {name: class, namespace: default}, version: v1, workers: {machineDeployments: [{class: default-worker, name: a, replicas: 1}]}}}
 `
 	tests := []struct {
 		reason string
@@ -137,6 +137,9 @@ func TestClusterClassValidateUpdate(t *testing.T) {
 			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.templateRef.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`, 0},
 		{"a class of workers in use", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachineDeployments = nil },
 			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: c, other/shared`, 1},
+		{"annotations of the autoscaler", func(c *clusterv1.ClusterClass) {
+			c.Spec.Workers.MachineDeployments[0].Metadata.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "1"}
+		}, `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments[0].metadata.annotations: Forbidden: annotations of the autoscaler cannot be added: Clusters set replicas of this class: other/shared`, 1},
 		{"Clusters of a class with the same name in another namespace do not matter", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},
 	}
 	for _, tt := range tests {

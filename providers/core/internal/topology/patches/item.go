@@ -2,12 +2,10 @@ package patches
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -37,7 +35,8 @@ type item struct {
 	builtin   map[string]any              // the fields of the builtin variable in addition to the Cluster
 	overrides []clusterv1.ClusterVariable // of the control plane, or of workers
 
-	// root is {"spec": ...}, a copy that patches may change. It is nil until a patch applies.
+	// root is {"spec": ..., "metadata": {"labels": ..., "annotations": ...}}, a copy that patches may change. It is nil until a patch
+	// applies.
 	root map[string]any
 	// inline are the values for inline patches, once computed.
 	inline map[string]any
@@ -60,10 +59,10 @@ func (i *item) list() variables.List {
 	return variables.List{Kind: string(i.place), Name: i.topology}
 }
 
-// mutable returns root, and copies the spec first if necessary.
+// mutable returns root, and copies it from the template first if necessary.
 func (i *item) mutable() map[string]any {
 	if i.root == nil {
-		i.root = map[string]any{"spec": runtime.DeepCopyJSONValue(i.source.Object["spec"])}
+		i.root = changeable(i.source.Object)
 	}
 	return i.root
 }
@@ -73,10 +72,7 @@ func (i *item) object() map[string]any {
 	if i.root == nil {
 		return i.source.Object
 	}
-	out := make(map[string]any, len(i.source.Object))
-	maps.Copy(out, i.source.Object)
-	out["spec"] = i.root["spec"]
-	return out
+	return overlay(i.source.Object, i.root)
 }
 
 // holderOf returns a holder of this group. Its version is that of the payloads of v1.7, also in those of v1beta2: extensions compare it.
