@@ -2,6 +2,7 @@ package patches
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -138,6 +139,17 @@ var topologyOwned = [][]string{
 	{"machineTemplate", "spec", "deletion", "nodeDeletionTimeoutSeconds"},
 }
 
+// topologyMayOwn are the fields of a control plane object that the topology sets in some cases, in either contract. If it does, patches
+// cannot change them; otherwise, they are those of the patched template.
+var topologyMayOwn = [][]string{
+	{"rolloutAfter"},
+	{"rollout", "after"},
+	{"machineTemplate", "readinessGates"},
+	{"machineTemplate", "taints"},
+	{"machineTemplate", "spec", "readinessGates"},
+	{"machineTemplate", "spec", "taints"},
+}
+
 // patchedSpec returns the resulting spec of the target, nil if no patch applies to the template.
 func (i *item) patchedSpec() (map[string]any, error) {
 	if i.root == nil {
@@ -191,9 +203,13 @@ func withoutEmptyLists(object map[string]any) map[string]any {
 }
 
 func (i *item) keepTopologyOwned(spec map[string]any) error {
-	for _, fields := range topologyOwned {
+	for n, fields := range slices.Concat(topologyOwned, topologyMayOwn) {
 		value, found, err := unstructured.NestedFieldCopy(i.target.Object, append([]string{"spec"}, fields...)...)
 		if err != nil || !found {
+			continue
+		}
+		ofTemplate, _, _ := unstructured.NestedFieldNoCopy(i.source.Object, append([]string{"spec", "template", "spec"}, fields...)...)
+		if n >= len(topologyOwned) && reflect.DeepEqual(value, ofTemplate) {
 			continue
 		}
 		if err := unstructured.SetNestedField(spec, value, fields...); err != nil {
