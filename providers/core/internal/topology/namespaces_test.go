@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -54,6 +53,6 @@ func TestClassOfAnotherNamespace(t *testing.T) {
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 	class.Namespace = own.Name
 	if requests := ofClass(w.cached)(t.Context(), class); requests != nil {
-		t.Errorf("a class with the same name in the Cluster's namespace reconciles %v", []reconcile.Request(requests))
+		t.Errorf("a class with the same name in the Cluster's namespace reconciles %v", requests)
 	}
 }

@@ -33,14 +33,7 @@ func immutable(c *clusterv1.ClusterClass) {
 }
 
 func TestClusterValidate(t *testing.T) {
-	aws := func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Kind = "AWSClusterTemplate" }
-	tests := []struct {
-		reason       string
-		classes      []client.Object
-		old, cluster string
-		want         string
-		warnings     []string
-	}{
+	for _, tt := range []admissionCase{
 		{reason: "a Cluster without topology", cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}, clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}}}`},
 		{reason: "all errors are reported together", cluster: `
 metadata: {name: a/b, namespace: default}
@@ -98,6 +91,15 @@ spec:
 			want: clusterInvalid + `spec.topology.classRef.name: Invalid value: "b": not compatible with the current ClusterClass "a": spec.infrastructure.templateRef.kind: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`},
 		{reason: "rebase without the current class", classes: []client.Object{reconciledClass(t, "b")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: b}, version: v1.30.0, `+repositoryVariable),
 			want: clusterInvalid + `spec.topology.classRef.name: Forbidden: the change to ClusterClass "b" cannot be validated without the current ClusterClass "a": clusterclasses.cluster.x-k8s.io "a" not found`},
+		{reason: "finalizers of a Cluster that is being deleted can be removed without its class", old: clusterWith("", topologyBefore),
+			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {classRef: {name: a}, version: v1.30.1}}}`},
+	} {
+		t.Run(tt.reason, tt.run)
+	}
+}
+
+func TestClusterValidateAgainstSharedClasses(t *testing.T) {
+	for _, tt := range []admissionCase{
 		{reason: "a class in another namespace", classes: []client.Object{classIn(t, "shared")}, cluster: clusterWith("", `classRef: {name: a, namespace: shared}, version: v1.30.0, `+repositoryVariable)},
 		{reason: "a class in another namespace that does not exist", classes: []client.Object{reconciledClass(t, "a")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a, namespace: shared}, version: v1.30.0, `+repositoryVariable),
 			want: clusterInvalid + `spec.topology.classRef.name: Invalid value: "a": the ClusterClass does not exist in namespace "shared": create it first`},
@@ -116,27 +118,38 @@ spec:
 			want: clusterInvalid + `spec.topology.workers.machineDeployments[0].replicas: Invalid value: 3: must not be set together with the annotations of the autoscaler (cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size, cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size) in the metadata of its class in ClusterClass a: remove one of them`},
 		{reason: "a rule about changes of a variable", classes: []client.Object{reconciledClass(t, "a", immutable)}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a}, version: v1.30.0, variables: [{name: imageRepository, value: b}]`),
 			want: clusterInvalid + `spec.topology.variables[0].value: Invalid value: "b": variable "imageRepository": cannot be changed`},
-		{reason: "finalizers of a Cluster that is being deleted can be removed without its class", old: clusterWith("", topologyBefore),
-			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {classRef: {name: a}, version: v1.30.1}}}`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			w := newWorld(t, tt.classes...).webhook(t)
-			cluster := parse[clusterv1.Cluster](t, tt.cluster)
-			warnings, err := w.ValidateCreate(t.Context(), &cluster)
-			if tt.old != "" {
-				old := parse[clusterv1.Cluster](t, tt.old)
-				warnings, err = w.ValidateUpdate(t.Context(), &old, &cluster)
-			}
-			if text(err) != tt.want {
-				t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
-			}
-			if diff := cmp.Diff(tt.warnings, []string(warnings)); diff != "" {
-				t.Errorf("%s: warnings (-want +got):\n%s", tt.reason, diff)
-			}
-		})
+	} {
+		t.Run(tt.reason, tt.run)
 	}
 }
+
+// admissionCase is a case of the validation of Clusters.
+type admissionCase struct {
+	reason       string
+	classes      []client.Object
+	old, cluster string
+	want         string
+	warnings     []string
+}
+
+func (tt admissionCase) run(t *testing.T) {
+	w := newWorld(t, tt.classes...).webhook(t)
+	cluster := parse[clusterv1.Cluster](t, tt.cluster)
+	warnings, err := w.ValidateCreate(t.Context(), &cluster)
+	if tt.old != "" {
+		old := parse[clusterv1.Cluster](t, tt.old)
+		warnings, err = w.ValidateUpdate(t.Context(), &old, &cluster)
+	}
+	if text(err) != tt.want {
+		t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
+	}
+	if diff := cmp.Diff(tt.warnings, []string(warnings)); diff != "" {
+		t.Errorf("%s: warnings (-want +got):\n%s", tt.reason, diff)
+	}
+}
+
+// aws changes the provider of a class.
+func aws(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Kind = "AWSClusterTemplate" }
 
 func TestClusterValidateDelete(t *testing.T) {
 	if _, err := newWorld(t).webhook(t).ValidateDelete(t.Context(), &clusterv1.Cluster{}); err != nil {

@@ -81,7 +81,8 @@ func addedAutoscaling(old, current *clusterv1.ClusterClass, clusters []clusterv1
 		})
 		if len(users) > 0 {
 			at := field.NewPath("spec", "workers", "machineDeployments").Index(i).Child("metadata", "annotations")
-			errs = append(errs, field.Forbidden(at, "annotations of the autoscaler cannot be added: Clusters set replicas of this class: "+listed(users)))
+			errs = append(errs, field.Forbidden(at,
+				"annotations of the autoscaler cannot be added: Clusters set replicas of this class: "+listed(users)))
 		}
 	}
 	return errs

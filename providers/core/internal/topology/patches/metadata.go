@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,7 +60,7 @@ func (i *item) patchedMetadata() (map[string]map[string]string, error) {
 	}
 	out := map[string]map[string]string{}
 	for _, name := range metadataFields {
-		fields := append(path[:len(path):len(path)], name)
+		fields := append(slices.Clip(path), name)
 		before, _, _ := unstructured.NestedFieldNoCopy(i.source.Object, fields...)
 		after, _, _ := unstructured.NestedFieldNoCopy(i.root, fields...)
 		if reflect.DeepEqual(before, after) {

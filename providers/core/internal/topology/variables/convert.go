@@ -86,16 +86,19 @@ func convertCombinators(s *clusterv1.JSONSchemaProps, out *apiextensions.JSONSch
 	return errs
 }
 
+// outsideOnly is the error of fields that combinators must not have.
+const outsideOnly = "must not be set within allOf, anyOf, oneOf and not: set it outside of them"
+
 // convertPart is convert for a schema within allOf, anyOf, oneOf or not. The structural schema is outside of them, so that no type is
 // required: the library reports what must not be set.
 func convertPart(s *clusterv1.JSONSchemaProps, path *field.Path) (*apiextensions.JSONSchemaProps, field.ErrorList) {
 	out := scalars(s)
 	errs := convertSamples(s, out, path)
 	if len(s.XValidations) > 0 {
-		errs = append(errs, field.Forbidden(path.Child(rulesField), "must not be set within allOf, anyOf, oneOf and not: set it outside of them"))
+		errs = append(errs, field.Forbidden(path.Child(rulesField), outsideOnly))
 	}
 	if len(s.XMetadata.Labels) > 0 || len(s.XMetadata.Annotations) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("x-metadata"), "must not be set within allOf, anyOf, oneOf and not: set it outside of them"))
+		errs = append(errs, field.Forbidden(path.Child("x-metadata"), outsideOnly))
 	}
 	errs = append(errs, convertChildren(s, out, path, convertPart)...)
 	return out, append(errs, convertCombinators(s, out, path)...)

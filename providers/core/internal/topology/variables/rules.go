@@ -197,7 +197,8 @@ func (c *ruleChecker) rule(
 		c.total = min(c.total, math.MaxUint64-cost) + cost
 	}
 	if result.UsesOldSelf && at.inList {
-		errs = append(errs, field.Invalid(path.Child("rule"), rule.Rule, "oldSelf must not be used within lists: their elements have no identity"))
+		errs = append(errs,
+			field.Invalid(path.Child("rule"), rule.Rule, "oldSelf must not be used within lists: their elements have no identity"))
 	}
 	return sorted(errs)
 }
