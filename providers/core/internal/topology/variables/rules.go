@@ -211,7 +211,7 @@ func (s *schema) obey(ctx context.Context, value any, old *apiextensionsv1.JSON,
 	}
 	previous := s.previous(value, old)
 	errs, _ := s.rules.Validate(ctx, path, nil, value, previous, celconfig.RuntimeCELCostBudget)
-	return errs
+	return sorted(errs)
 }
 
 // previous returns oldSelf, nil if there is none.
