@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
@@ -140,14 +141,11 @@ func (v *view) podProblem(d *appsv1.Deployment) string {
 // missing finds references to objects that do not exist, and to kinds that are not installed.
 func (v *view) missing() []Cause {
 	var list []Cause
-	if class := tree.Text(v.cluster, "spec", "topology", "class"); class != "" && v.ClassRead {
-		key := v.Cluster
-		key.Name = class
+	if key, path := v.class(); key.Name != "" && v.ClassRead {
 		if v.Objects.Get(ClassKind.GroupKind(), key) == nil {
 			list = append(list, v.cause(MissingObject, Blocked, v.cluster, failing(v.cluster, clusterv1.TopologyReconciledV1Beta1Condition),
-				fmt.Sprintf("spec.topology.class: ClusterClass %s does not exist in namespace %s", class, v.Cluster.Namespace)).
-				do(fmt.Sprintf("Create ClusterClass %s, or set spec.topology.class to one of `kubectl get clusterclasses -n %s`",
-					class, v.Cluster.Namespace)))
+				fmt.Sprintf("%s: ClusterClass %s does not exist in namespace %s", path, key.Name, key.Namespace)).
+				do(fmt.Sprintf("Create ClusterClass %s, or set %s to one of `kubectl get clusterclasses -n %s`", key.Name, path, key.Namespace)))
 		}
 	}
 	for _, r := range tree.References(v.Cluster, v.Objects) {
@@ -245,11 +243,19 @@ func readiness(u *unstructured.Unstructured) *tree.Condition {
 	return failing(u, clusterv1.ReadyV1Beta1Condition)
 }
 
+// class returns the ClusterClass of the Cluster, and the field that names it. Both are empty if it has none.
+func (v *view) class() (class types.NamespacedName, path string) {
+	if v.cluster == nil {
+		return class, ""
+	}
+	class, fields := tree.Class(v.cluster)
+	return class, strings.Join(fields, ".")
+}
+
 // topology finds why the class is not applied, and hooks that block.
 func (v *view) topology() []Cause {
 	var list []Cause
-	key := v.Cluster
-	key.Name = tree.Text(v.cluster, "spec", "topology", "class")
+	key, _ := v.class()
 	if class := v.Objects.Get(ClassKind.GroupKind(), key); class != nil {
 		for _, t := range []clusterv1.ConditionType{
 			clusterv1.ClusterClassVariablesReconciledV1Beta1Condition, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition,

@@ -255,8 +255,12 @@ func (m *Mover) prepareTarget(ctx context.Context, g *graph.Graph, started bool)
 	if err != nil {
 		return err
 	}
+	missing, err := m.missingClasses(ctx, g)
+	if err != nil {
+		return err
+	}
 	err = checkStart(input{
-		ID: m.entry.ID, Graph: g, Source: m.providers, Target: installed, Existing: existing,
+		ID: m.entry.ID, Graph: g, Source: m.providers, Target: installed, Existing: existing, MissingClasses: missing,
 		Served: func(kind schema.GroupVersionKind) bool {
 			_, err := m.Target.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 			return err == nil

@@ -9,6 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
@@ -28,6 +29,8 @@ type input struct {
 	Existing []graph.Object
 	// Served reports whether the target serves a kind.
 	Served func(schema.GroupVersionKind) bool
+	// MissingClasses are the ClusterClasses of other namespaces that the target does not have.
+	MissingClasses []types.NamespacedName
 	// Directory is true if the target is a directory, which has no providers and no objects.
 	Directory bool
 }
@@ -49,6 +52,7 @@ func checks() []check {
 		{name: "nothing is being deleted", find: deleting},
 		{name: "the target has the providers", always: true, cluster: true, find: providers},
 		{name: "the target serves the kinds", always: true, cluster: true, find: kinds},
+		{name: "the target has the ClusterClasses of other namespaces", cluster: true, find: sharedClasses},
 		{name: "the target has no active Cluster of the same name", always: true, cluster: true, find: occupied},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
@@ -30,6 +31,13 @@ func ready() map[string]any {
 	return map[string]any{"status": map[string]any{
 		"infrastructureReady": true, "conditions": []any{map[string]any{"type": "ControlPlaneInitialized", "status": "True"}},
 	}}
+}
+
+// shared is a ready Cluster with a class in namespace "classes".
+func shared() map[string]any {
+	c := ready()
+	c["spec"] = map[string]any{"topology": map[string]any{"class": "k", "classNamespace": "classes"}}
+	return c
 }
 
 func provider(version string) inventory.Inventory {
@@ -63,6 +71,10 @@ func TestCheckStart(t *testing.T) {
 		{reason: "a directory needs no providers", in: input{Source: provider("v1.0.0"), Directory: true}},
 		{reason: "the target must serve the kinds", objects: []graph.Object{object("Cluster", ready())},
 			in: input{Served: func(schema.GroupVersionKind) bool { return false }}, want: "does not serve kind Cluster of cluster.x-k8s.io/v1beta1"},
+		{reason: "the target needs classes of other namespaces", objects: []graph.Object{object("Cluster", shared())},
+			in: input{MissingClasses: []types.NamespacedName{{Namespace: "classes", Name: "k"}}}, want: "Cluster ns/x has ClusterClass classes/k, which the target cluster does not have"},
+		{reason: "those that it has are not reported", objects: []graph.Object{object("Cluster", shared())},
+			in: input{MissingClasses: []types.NamespacedName{{Namespace: "ns", Name: "k"}}}},
 		{reason: "an active Cluster of the target is not replaced", objects: []graph.Object{object("Cluster", ready())},
 			in: input{Existing: []graph.Object{object("Cluster", nil)}}, want: "already has Cluster ns/x"},
 		{reason: "a paused one is", objects: []graph.Object{object("Cluster", ready())},

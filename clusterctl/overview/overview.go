@@ -28,7 +28,7 @@ type List struct {
 type Row struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Class is the name of its ClusterClass, empty without one.
+	// Class is the name of its ClusterClass, as <namespace>/<name> if it is in another namespace; empty without one.
 	Class string `json:"class,omitempty"`
 	// Version is the desired Kubernetes version.
 	Version string `json:"version,omitempty"`
@@ -108,6 +108,15 @@ func (r Replicas) add(u *unstructured.Unstructured) Replicas {
 	return r
 }
 
+// className returns the name of the ClusterClass of a Cluster, as <namespace>/<name> if it is in another namespace; empty without one.
+func className(c *unstructured.Unstructured) string {
+	class, _ := tree.Class(c)
+	if class.Name == "" || class.Namespace == c.GetNamespace() {
+		return class.Name
+	}
+	return class.String()
+}
+
 func row(c, plane *unstructured.Unstructured, list []*unstructured.Unstructured) Row {
 	var workers Replicas
 	own := tree.NewObjects(c)
@@ -116,7 +125,7 @@ func row(c, plane *unstructured.Unstructured, list []*unstructured.Unstructured)
 		own.Add(u)
 	}
 	r := Row{
-		Namespace: c.GetNamespace(), Name: c.GetName(), Class: tree.Text(c, "spec", "topology", "class"),
+		Namespace: c.GetNamespace(), Name: c.GetName(), Class: className(c),
 		Version: cmp.Or(tree.Text(c, "spec", "topology", "version"), tree.Text(plane, "spec", "version")),
 		Phase:   tree.Text(c, "status", "phase"), Workers: workers, Created: c.GetCreationTimestamp(),
 		Infrastructure: tree.Text(c, "spec", "infrastructureRef", "kind"),

@@ -1,6 +1,7 @@
 package v1beta1
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func (c *Cluster) GetClassKey() types.NamespacedName {
 	if c.Spec.Topology == nil {
 		return types.NamespacedName{}
 	}
-	return types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.Topology.Class}
+	return types.NamespacedName{Namespace: cmp.Or(c.Spec.Topology.ClassNamespace, c.Namespace), Name: c.Spec.Topology.Class}
 }
 
 // ClusterIPFamily is the IP family of a cluster.

@@ -142,4 +142,8 @@ func TestGetClassKey(t *testing.T) {
 	if got, want := c.GetClassKey(), (types.NamespacedName{Namespace: "ns", Name: "quick"}); got != want {
 		t.Errorf("the class is in the Cluster's namespace: got %s, want %s", got, want)
 	}
+	c.Spec.Topology.ClassNamespace = "shared"
+	if got, want := c.GetClassKey(), (types.NamespacedName{Namespace: "shared", Name: "quick"}); got != want {
+		t.Errorf("the class is in the namespace that the Cluster names: got %s, want %s", got, want)
+	}
 }

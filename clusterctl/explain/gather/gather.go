@@ -180,13 +180,13 @@ func (r *reader) class(ctx context.Context) error {
 	if cluster == nil {
 		return nil
 	}
-	name, _, _ := unstructured.NestedString(cluster.Object, "spec", "topology", "class")
-	if name == "" {
+	key, _ := tree.Class(cluster)
+	if key.Name == "" {
 		return nil
 	}
 	class := &unstructured.Unstructured{}
 	class.SetGroupVersionKind(explain.ClassKind)
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.in.Cluster.Namespace, Name: name}, class)
+	err := r.client.Get(ctx, key, class)
 	if err == nil {
 		r.in.Objects.Add(class)
 	}

@@ -16,6 +16,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
@@ -255,7 +256,7 @@ func (v *vertex) rank(path []string) error {
 // link connects objects with their owners: by owner references, and
 //
 //   - Secrets without owners with the Cluster in their name, if the rest of it is a purpose of package pki;
-//   - Clusters with their ClusterClass;
+//   - Clusters with their ClusterClass, if it is in the same namespace: others are not moved;
 //   - ClusterResourceSetBindings with their Cluster.
 func link(vertices []*vertex) {
 	byUID := map[types.UID]*vertex{}
@@ -292,8 +293,8 @@ func softOwner(o Object) Key {
 			return key(cluster, name)
 		}
 	case cluster:
-		if name, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "topology", "class"); name != "" {
-			return key(class, name)
+		if name, _ := tree.Class(o.Unstructured); name.Name != "" {
+			return Key{GroupKind: class, NamespacedName: name}
 		}
 	case binding:
 		if name, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "clusterName"); name != "" {

@@ -82,6 +82,12 @@ func TestBuild(t *testing.T) {
 		{"a Cluster comes after its class, the templates of the class do, too", []Object{
 			with(object(coreGroup, "Cluster", "c"), "k", "spec", "topology", "class"), object(coreGroup, "ClusterClass", "k"), object(infra, "Template", "t", "ClusterClass/k"),
 		}, []string{"0 ClusterClass/k", "1 Cluster/c", "1 Template/t"}},
+		{"so does a Cluster in v1beta2", []Object{
+			with(object(coreGroup, "Cluster", "c"), "k", "spec", "topology", "classRef", "name"), object(coreGroup, "ClusterClass", "k"),
+		}, []string{"0 ClusterClass/k", "1 Cluster/c"}},
+		{"a class with the same name in another namespace is another one", []Object{
+			with(with(object(coreGroup, "Cluster", "c"), "k", "spec", "topology", "class"), "shared", "spec", "topology", "classNamespace"), object(coreGroup, "ClusterClass", "k"),
+		}, []string{"0 Cluster/c", "0 ClusterClass/k"}},
 		{"a binding comes after its Cluster and its sets", []Object{
 			c, object(addonsGroup, "ClusterResourceSet", "s"), object("", "ConfigMap", "m", "ClusterResourceSet/s"),
 			with(object(addonsGroup, "ClusterResourceSetBinding", "c", "ClusterResourceSet/s"), "c", "spec", "clusterName"),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +14,7 @@ import (
 )
 
 // affected returns the ClusterClasses that are in the input or refer to templates in it, and the Clusters that are in the input or have
-// one of these classes, each sorted.
+// one of these classes, in any namespace that the user may list, each sorted.
 func (w *World) affected(
 	ctx context.Context, namespace string, input []*unstructured.Unstructured,
 ) (classes, clusters []client.ObjectKey, err error) {
@@ -31,20 +32,34 @@ func (w *World) affected(
 			classes = append(classes, client.ObjectKeyFromObject(class))
 		}
 	}
-	clusterList := &clusterv1.ClusterList{}
-	if err := w.List(ctx, clusterList, client.InNamespace(namespace)); err != nil {
+	all, err := w.users(ctx, namespace, classes)
+	if err != nil {
 		return nil, nil, fmt.Errorf("listing Clusters: %w", err)
 	}
-	for i := range clusterList.Items {
-		cluster := &clusterList.Items[i]
+	for i := range all {
+		cluster := &all[i]
 		if !cluster.Spec.Topology.IsDefined() {
 			continue
 		}
-		if given.Has(clusterKind+"/"+cluster.Name) || slices.Contains(classes, cluster.GetClassKey()) {
+		inInput := cluster.Namespace == namespace && given.Has(clusterKind+"/"+cluster.Name)
+		if inInput || slices.Contains(classes, cluster.GetClassKey()) {
 			clusters = append(clusters, client.ObjectKeyFromObject(cluster))
 		}
 	}
 	return classes, clusters, nil
+}
+
+// users returns the Clusters that may be affected: of all namespaces if classes are, unless the user may not list them.
+func (w *World) users(ctx context.Context, namespace string, classes []client.ObjectKey) ([]clusterv1.Cluster, error) {
+	list := &clusterv1.ClusterList{}
+	if len(classes) > 0 {
+		err := w.List(ctx, list)
+		if err == nil || !apierrors.IsForbidden(err) {
+			return list.Items, err
+		}
+	}
+	err := w.List(ctx, list, client.InNamespace(namespace))
+	return list.Items, err
 }
 
 // refersTo reports whether a class refers to one of the given objects, kind and name.

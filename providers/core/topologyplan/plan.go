@@ -149,6 +149,7 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 	if plan.Cluster, err = plan.planned(in); plan.Cluster == nil || err != nil {
 		return plan, err
 	}
+	in.Namespace = plan.Cluster.Namespace
 	p := &prediction{World: world, Input: in, plan: plan}
 	if p.extensions, err = newExtensions(world, in); err != nil {
 		return nil, err
@@ -198,6 +199,16 @@ func (p *Plan) planned(in Input) (*client.ObjectKey, error) {
 		return &key, nil
 	}
 	if !slices.Contains(p.Clusters, key) {
+		// Its class may be in the namespace of the plan.
+		var elsewhere []client.ObjectKey
+		for _, cluster := range p.Clusters {
+			if cluster.Name == in.Cluster {
+				elsewhere = append(elsewhere, cluster)
+			}
+		}
+		if len(elsewhere) == 1 {
+			return &elsewhere[0], nil
+		}
 		return nil, fmt.Errorf("the objects do not affect Cluster %s: choose one of %v with --cluster", key, p.Clusters)
 	}
 	return &key, nil

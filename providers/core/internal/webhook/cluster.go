@@ -73,11 +73,12 @@ func (w *Cluster) Default(ctx context.Context, cluster *clusterv1.Cluster) error
 	if err != nil {
 		return err
 	}
-	changes := old == nil || !equality.Semantic.DeepEqual(&old.Spec.Topology, topology)
-	return w.defaultVariables(ctx, cluster, changes)
+	return w.defaultVariables(ctx, old, cluster)
 }
 
-func (w *Cluster) defaultVariables(ctx context.Context, cluster *clusterv1.Cluster, changes bool) error {
+// defaultVariables defaults and validates the variables of a Cluster; old is nil on creation.
+func (w *Cluster) defaultVariables(ctx context.Context, old, cluster *clusterv1.Cluster) error {
+	changes := old == nil || !equality.Semantic.DeepEqual(old.Spec.Topology, cluster.Spec.Topology)
 	read := w.class
 	if changes {
 		read = w.waitForClass
@@ -99,7 +100,11 @@ func (w *Cluster) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 	topology, path := &cluster.Spec.Topology, field.NewPath("spec", "topology")
 	errs := definitions.Default(topology, path)
 	if len(errs) == 0 {
-		errs = definitions.Validate(topology, path)
+		previous, err := variables.ReadPrevious(ctx, old)
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		errs = definitions.ValidateUpdate(ctx, topology, previous, path)
 	}
 	return invalid("Cluster", cluster.Name, errs)
 }

@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -112,12 +113,12 @@ func (w *Cluster) unchanged(ctx context.Context, cluster *clusterv1.Cluster, pat
 	if _, err := w.compiled(found.class); err != nil {
 		return nil, nil // the topology controller reports why the class is unusable
 	}
-	return w.byClass(ctx, cluster, found.class, path)
+	return w.byClass(ctx, nil, cluster, found.class, path)
 }
 
-// byClass validates a topology against its class only.
+// byClass validates a topology against its class only. old is nil unless the variables may have changed.
 func (w *Cluster) byClass(
-	ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
+	ctx context.Context, old, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (field.ErrorList, error) {
 	errs := check.TopologyOf(&cluster.Spec.Topology, class, path)
 	definitions, err := w.definitionsFor(ctx, cluster, class)
@@ -129,7 +130,8 @@ func (w *Cluster) byClass(
 	if invalid := definitions.Default(defaulted, path); len(invalid) > 0 {
 		return append(errs, invalid...), nil
 	}
-	return append(errs, definitions.Validate(defaulted, path)...), nil
+	previous, err := variables.ReadPrevious(ctx, old)
+	return append(errs, definitions.ValidateUpdate(ctx, defaulted, previous, path)...), err
 }
 
 // validateConcurrency validates the annotation for the number of concurrent worker upgrades.
@@ -150,24 +152,30 @@ func validateConcurrency(cluster *clusterv1.Cluster) field.ErrorList {
 func (w *Cluster) againstClass(
 	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
 ) (admission.Warnings, field.ErrorList, error) {
-	found, err := w.waitForClass(ctx, cluster.GetClassKey())
+	key := cluster.GetClassKey()
+	found, err := w.waitForClass(ctx, key)
 	if err != nil {
 		return nil, nil, err
 	}
 	if found.missing && old != nil {
-		return nil, field.ErrorList{field.Invalid(path.Child("classRef", "name"), cluster.Spec.Topology.ClassRef.Name, fmt.Sprintf(
-			"the ClusterClass does not exist in namespace %q: create it first", cluster.Namespace))}, nil
+		return nil, field.ErrorList{field.Invalid(path.Child("classRef", "name"), key.Name, fmt.Sprintf(
+			"the ClusterClass does not exist in namespace %q: create it first", key.Namespace))}, nil
 	}
 	if found.class == nil {
 		return admission.Warnings{fmt.Sprintf(
 			"The topology of Cluster %s/%s could not be validated against its ClusterClass and will not be reconciled until it can be: %v",
 			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
 	}
-	errs, err := w.byClass(ctx, cluster, found.class, path)
+	errs, err := w.byClass(ctx, old, cluster, found.class, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if old == nil || !old.Spec.Topology.IsDefined() || old.Spec.Topology.ClassRef.Name == cluster.Spec.Topology.ClassRef.Name {
+	var before field.ErrorList
+	if old != nil {
+		before = check.Autoscaling(&old.Spec.Topology, found.class, path)
+	}
+	errs = append(errs, webhooks.WithoutOld(before, check.Autoscaling(&cluster.Spec.Topology, found.class, path))...)
+	if old == nil || !old.Spec.Topology.IsDefined() || old.GetClassKey() == key {
 		return nil, errs, nil
 	}
 	rebase, err := w.rebase(ctx, old, found.class, path.Child("classRef", "name"))
@@ -178,21 +186,30 @@ func (w *Cluster) againstClass(
 func (w *Cluster) rebase(
 	ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (field.ErrorList, error) {
-	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.ClassRef.Name})
+	is, was := client.ObjectKeyFromObject(class), old.GetClassKey()
+	from, err := w.class(ctx, was)
 	if err != nil {
 		return nil, err
 	}
 	if from.class == nil {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 			"the change to ClusterClass %q cannot be validated without the current ClusterClass %q: %v",
-			class.Name, old.Spec.Topology.ClassRef.Name, from.reason))}, nil
+			displayed(is, was), displayed(was, is), from.reason))}, nil
 	}
 	var errs field.ErrorList
 	for _, difference := range check.CompatibleClasses(from.class, class) {
-		errs = append(errs, field.Invalid(path, class.Name, fmt.Sprintf(
-			"not compatible with the current ClusterClass %q: %s: %s", from.class.Name, difference.Field, difference.Detail)))
+		errs = append(errs, field.Invalid(path, is.Name, fmt.Sprintf(
+			"not compatible with the current ClusterClass %q: %s: %s", displayed(was, is), difference.Field, difference.Detail)))
 	}
 	return errs, nil
+}
+
+// displayed returns the name of a class, with its namespace if the other class is in another one.
+func displayed(class, other client.ObjectKey) string {
+	if class.Namespace == other.Namespace {
+		return class.Name
+	}
+	return class.String()
 }
 
 // change validates a change of the topology against the old one.

@@ -21,15 +21,19 @@ const (
 	topologyBefore     = `classRef: {name: a}, version: v1.30.0, ` + repositoryVariable
 )
 
+const minSize = clusterv1.AutoscalerMinSizeAnnotation + `: "1"`
+
+// autoscaled returns workers with fields and annotations, to be added to a topology.
+func autoscaled(fields, annotations string) string {
+	return `, workers: {machineDeployments: [{class: default-worker, name: md, ` + fields + `metadata: {annotations: {` + annotations + `}}}]}`
+}
+
+func immutable(c *clusterv1.ClusterClass) {
+	c.Status.Variables[0].Definitions[0].Schema.OpenAPIV3Schema.XValidations = []clusterv1.ValidationRule{{Rule: "self == oldSelf", Message: "cannot be changed"}}
+}
+
 func TestClusterValidate(t *testing.T) {
-	aws := func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Kind = "AWSClusterTemplate" }
-	tests := []struct {
-		reason       string
-		classes      []client.Object
-		old, cluster string
-		want         string
-		warnings     []string
-	}{
+	for _, tt := range []admissionCase{
 		{reason: "a Cluster without topology", cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}, clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}}}`},
 		{reason: "all errors are reported together", cluster: `
 metadata: {name: a/b, namespace: default}
@@ -89,25 +93,63 @@ spec:
 			want: clusterInvalid + `spec.topology.classRef.name: Forbidden: the change to ClusterClass "b" cannot be validated without the current ClusterClass "a": clusterclasses.cluster.x-k8s.io "a" not found`},
 		{reason: "finalizers of a Cluster that is being deleted can be removed without its class", old: clusterWith("", topologyBefore),
 			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {classRef: {name: a}, version: v1.30.1}}}`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			w := newWorld(t, tt.classes...).webhook(t)
-			cluster := parse[clusterv1.Cluster](t, tt.cluster)
-			warnings, err := w.ValidateCreate(t.Context(), &cluster)
-			if tt.old != "" {
-				old := parse[clusterv1.Cluster](t, tt.old)
-				warnings, err = w.ValidateUpdate(t.Context(), &old, &cluster)
-			}
-			if text(err) != tt.want {
-				t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
-			}
-			if diff := cmp.Diff(tt.warnings, []string(warnings)); diff != "" {
-				t.Errorf("%s: warnings (-want +got):\n%s", tt.reason, diff)
-			}
-		})
+	} {
+		t.Run(tt.reason, tt.run)
 	}
 }
+
+func TestClusterValidateAgainstSharedClasses(t *testing.T) {
+	for _, tt := range []admissionCase{
+		{reason: "a class in another namespace", classes: []client.Object{classIn(t, "shared")}, cluster: clusterWith("", `classRef: {name: a, namespace: shared}, version: v1.30.0, `+repositoryVariable)},
+		{reason: "a class in another namespace that does not exist", classes: []client.Object{reconciledClass(t, "a")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a, namespace: shared}, version: v1.30.0, `+repositoryVariable),
+			want: clusterInvalid + `spec.topology.classRef.name: Invalid value: "a": the ClusterClass does not exist in namespace "shared": create it first`},
+		{reason: "the namespace of the Cluster may be named", classes: []client.Object{reconciledClass(t, "a")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a, namespace: default}, version: v1.30.0, `+repositoryVariable)},
+		{reason: "rebase to a class with the same name in another namespace", classes: []client.Object{reconciledClass(t, "a"), classIn(t, "shared")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a, namespace: shared}, version: v1.30.0, `+repositoryVariable)},
+		{reason: "rebase to another provider in another namespace", old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a, namespace: shared}, version: v1.30.0, `+repositoryVariable),
+			classes: []client.Object{reconciledClass(t, "a"), reconciledClass(t, "a", aws, func(c *clusterv1.ClusterClass) { c.Namespace = "shared" })},
+			want:    clusterInvalid + `spec.topology.classRef.name: Invalid value: "a": not compatible with the current ClusterClass "default/a": spec.infrastructure.templateRef.kind: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`},
+		{reason: "replicas of an autoscaler", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", topologyBefore+autoscaled(`replicas: 3, `, minSize)),
+			want: clusterInvalid + `spec.topology.workers.machineDeployments[0].replicas: Invalid value: 3: must not be set together with the annotations of the autoscaler (cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size, cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size) in metadata.annotations: remove one of them`},
+		{reason: "an autoscaler without replicas", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", topologyBefore+autoscaled("", minSize))},
+		{reason: "a Cluster from before the rule can be changed", classes: []client.Object{reconciledClass(t, "a")}, old: clusterWith("", topologyBefore+autoscaled(`replicas: 3, `, minSize)), cluster: clusterWith("", topologyBefore+autoscaled(`replicas: 3, minReadySeconds: 1, `, minSize))},
+		{reason: "an autoscaler according to the class", classes: []client.Object{reconciledClass(t, "a", func(c *clusterv1.ClusterClass) {
+			c.Spec.Workers.MachineDeployments[0].Metadata.Annotations = map[string]string{clusterv1.AutoscalerMaxSizeAnnotation: "5"}
+		})}, cluster: clusterWith("", topologyBefore+autoscaled(`replicas: 3, `, "")),
+			want: clusterInvalid + `spec.topology.workers.machineDeployments[0].replicas: Invalid value: 3: must not be set together with the annotations of the autoscaler (cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size, cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size) in the metadata of its class in ClusterClass a: remove one of them`},
+		{reason: "a rule about changes of a variable", classes: []client.Object{reconciledClass(t, "a", immutable)}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a}, version: v1.30.0, variables: [{name: imageRepository, value: b}]`),
+			want: clusterInvalid + `spec.topology.variables[0].value: Invalid value: "b": variable "imageRepository": cannot be changed`},
+	} {
+		t.Run(tt.reason, tt.run)
+	}
+}
+
+// admissionCase is a case of the validation of Clusters.
+type admissionCase struct {
+	reason       string
+	classes      []client.Object
+	old, cluster string
+	want         string
+	warnings     []string
+}
+
+func (tt admissionCase) run(t *testing.T) {
+	w := newWorld(t, tt.classes...).webhook(t)
+	cluster := parse[clusterv1.Cluster](t, tt.cluster)
+	warnings, err := w.ValidateCreate(t.Context(), &cluster)
+	if tt.old != "" {
+		old := parse[clusterv1.Cluster](t, tt.old)
+		warnings, err = w.ValidateUpdate(t.Context(), &old, &cluster)
+	}
+	if text(err) != tt.want {
+		t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
+	}
+	if diff := cmp.Diff(tt.warnings, []string(warnings)); diff != "" {
+		t.Errorf("%s: warnings (-want +got):\n%s", tt.reason, diff)
+	}
+}
+
+// aws changes the provider of a class.
+func aws(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Kind = "AWSClusterTemplate" }
 
 func TestClusterValidateDelete(t *testing.T) {
 	if _, err := newWorld(t).webhook(t).ValidateDelete(t.Context(), &clusterv1.Cluster{}); err != nil {

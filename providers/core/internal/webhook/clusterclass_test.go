@@ -122,6 +122,8 @@ func TestClusterClassValidateUpdate(t *testing.T) {
   spec: {topology: {classRef: {name: class}, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}]}}}
 - metadata: {name: elsewhere, namespace: other}
   spec: {topology: {classRef: {name: class}, version: v1, workers: {machinePools: [{class: default-pool, name: a}]}}}
+- metadata: {name: shared, namespace: other}
+  spec: {topology: {classRef: {name: class, namespace: default}, version: v1, workers: {machineDeployments: [{class: default-worker, name: a, replicas: 1}]}}}
 `
 	tests := []struct {
 		reason string
@@ -134,8 +136,11 @@ func TestClusterClassValidateUpdate(t *testing.T) {
 		{"another provider", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Kind = "AWSClusterTemplate" },
 			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.templateRef.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`, 0},
 		{"a class of workers in use", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachineDeployments = nil },
-			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: c`, 1},
-		{"Clusters in other namespaces do not matter", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},
+			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: c, other/shared`, 1},
+		{"annotations of the autoscaler", func(c *clusterv1.ClusterClass) {
+			c.Spec.Workers.MachineDeployments[0].Metadata.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "1"}
+		}, `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments[0].metadata.annotations: Forbidden: annotations of the autoscaler cannot be added: Clusters set replicas of this class: other/shared`, 1},
+		{"Clusters of a class with the same name in another namespace do not matter", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -169,6 +174,14 @@ func TestClusterClassValidateDelete(t *testing.T) {
 	want := `clusterclasses.cluster.x-k8s.io "class" is forbidden: the ClusterClass cannot be deleted: Clusters use it: c; delete them or change them to another class first`
 	if _, err := w.ValidateDelete(t.Context(), c); text(err) != want || !apierrors.IsForbidden(err) {
 		t.Errorf("in use: error\n%s\nwant\n%s", text(err), want)
+	}
+	c.Namespace = "shared"
+	if _, err := w.ValidateDelete(t.Context(), c); err != nil {
+		t.Errorf("a class with the same name in another namespace: %v", err)
+	}
+	w, _ = newClassWebhook(t, `[{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: class, namespace: shared}, version: v1}}}]`)
+	if _, err := w.ValidateDelete(t.Context(), c); !strings.Contains(text(err), "Clusters use it: default/c;") {
+		t.Errorf("in use in another namespace: error %v", err)
 	}
 	c.Name = "other"
 	if _, err := w.ValidateDelete(t.Context(), c); err != nil {

@@ -13,11 +13,13 @@ import (
 // maxNames is how many Clusters an error lists.
 const maxNames = 5
 
-// Removes reports whether a change of a class removes anything that Clusters may use. If so, check Removals.
+// Removes reports whether a change of a class removes anything that Clusters may use, or lets an autoscaler determine replicas that they
+// may set. If so, check Removals.
 func Removes(old, current *clusterv1.ClusterClass) bool {
 	return removesMachines(old, current) ||
 		removesCheck(&old.Spec.ControlPlane.HealthCheck, &current.Spec.ControlPlane.HealthCheck) ||
-		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current))
+		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current)) ||
+		len(newlyAutoscaled(old, current)) > 0
 }
 
 func removesMachines(old, current *clusterv1.ClusterClass) bool {
@@ -37,7 +39,8 @@ func removesFrom(old, current []workerClass) bool {
 }
 
 // Removals reports what a change of a class removes although Clusters use it: machines of the control plane, classes of workers, and
-// MachineHealthChecks that Clusters enable without a definition of their own.
+// MachineHealthChecks that Clusters enable without a definition of their own. It also reports annotations of the autoscaler that are added
+// to classes of MachineDeployments whose replicas Clusters set.
 func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	path := field.NewPath("spec", "workers")
 	errs := removedClasses(machineDeployments(old), machineDeployments(current), clusters, deploymentClasses, path.Child("machineDeployments"))
@@ -47,7 +50,8 @@ func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster
 			"cannot be removed: Clusters use it: "+listed(users)))
 	}
 	errs = append(errs, removedControlPlaneCheck(old, current, clusters)...)
-	return append(errs, removedWorkerChecks(machineDeployments(current), clusters, machineDeployments(old))...)
+	errs = append(errs, removedWorkerChecks(machineDeployments(current), clusters, machineDeployments(old))...)
+	return append(errs, addedAutoscaling(old, current, clusters)...)
 }
 
 func deploymentClasses(w *clusterv1.WorkersTopology) []string {
@@ -119,12 +123,17 @@ func removedCheck(path *field.Path, users []string) *field.Error {
 		"cannot be removed: Clusters enable it without a definition of their own: %s", listed(users)))
 }
 
-// using returns the sorted names of the Clusters whose topology satisfies uses.
+// using returns the sorted names of the Clusters whose topology satisfies uses, as <namespace>/<name> if their class is in another
+// namespace.
 func using(clusters []clusterv1.Cluster, uses func(*clusterv1.Topology) bool) []string {
 	var out []string
 	for i := range clusters {
 		if t := &clusters[i].Spec.Topology; t.IsDefined() && uses(t) {
-			out = append(out, clusters[i].Name)
+			name := clusters[i].Name
+			if clusters[i].GetClassKey().Namespace != clusters[i].Namespace {
+				name = clusters[i].Namespace + "/" + name
+			}
+			out = append(out, name)
 		}
 	}
 	slices.Sort(out)

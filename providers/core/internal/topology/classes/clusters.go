@@ -9,8 +9,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// classIndex is the index of Clusters by the name of their class.
-const classIndex = "spec.topology.classRef.name"
+// classIndex is the index of Clusters by the namespace and name of their class, which may be in another namespace.
+const classIndex = "spec.topology.classRef"
 
 // Index adds the index that Clusters requires. It must be called once per cache, before the cache starts.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -23,21 +23,21 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 // IndexName returns the name of the index, for builders of fake clients, which require it together with ClassOf.
 func IndexName() string { return classIndex }
 
-// ClassOf returns the name of a Cluster's class. It is an index function.
+// ClassOf returns the namespace and name of a Cluster's class, as <namespace>/<name>. It is an index function.
 func ClassOf(obj client.Object) []string {
 	cluster, ok := obj.(*clusterv1.Cluster)
 	if !ok || !cluster.Spec.Topology.IsDefined() || cluster.Spec.Topology.ClassRef.Name == "" {
 		return nil
 	}
-	return []string{cluster.Spec.Topology.ClassRef.Name}
+	return []string{cluster.GetClassKey().String()}
 }
 
-// Of selects the Clusters that use a class, from a cache that is indexed with Index.
+// Of selects the Clusters of all namespaces that use a class, from a cache that is indexed with Index.
 func Of(class client.ObjectKey) []client.ListOption {
-	return []client.ListOption{client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name}}
+	return []client.ListOption{client.MatchingFields{classIndex: class.String()}}
 }
 
-// Clusters returns the Clusters that use a class. The reader must be indexed with Index.
+// Clusters returns the Clusters of all namespaces that use a class. The reader must be indexed with Index.
 func Clusters(ctx context.Context, reader client.Reader, class client.ObjectKey) ([]clusterv1.Cluster, error) {
 	list := &clusterv1.ClusterList{}
 	err := reader.List(ctx, list, Of(class)...)

@@ -28,6 +28,10 @@ var builtinPaths = []string{
 	".cluster.metadata.annotations",
 	".cluster.topology",
 	".cluster.topology.class",
+	".cluster.topology.classNamespace",
+	".cluster.topology.classRef",
+	".cluster.topology.classRef.name",
+	".cluster.topology.classRef.namespace",
 	".cluster.topology.version",
 	".cluster.network",
 	".cluster.network.serviceDomain",
@@ -79,12 +83,15 @@ func isBuiltin(l variable.Reference) bool {
 
 // clusterBuiltin returns builtin.cluster. Fields that the Cluster does not set are absent.
 func clusterBuiltin(cluster *clusterv1.Cluster) map[string]any {
+	class := cluster.GetClassKey()
 	out := map[string]any{
 		"name":      cluster.Name,
 		"namespace": cluster.Namespace,
 		"topology": map[string]any{
-			"class":   cluster.Spec.Topology.ClassRef.Name,
-			"version": cluster.Spec.Topology.Version,
+			"class":          class.Name,
+			"classNamespace": class.Namespace,
+			"classRef":       map[string]any{"name": class.Name, "namespace": class.Namespace},
+			"version":        cluster.Spec.Topology.Version,
 		},
 	}
 	if cluster.UID != "" {

@@ -25,7 +25,7 @@ func TestClusterBuiltin(t *testing.T) {
 			cluster := &clusterv1.Cluster{}
 			cluster.Name, cluster.Namespace = "c", "ns"
 			cluster.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: "v1.30.0"}
-			want := map[string]any{"name": "c", "namespace": "ns", "metadata": tree(t, ownLabels), "topology": map[string]any{"class": "class", "version": "v1.30.0"}}
+			want := map[string]any{"name": "c", "namespace": "ns", "metadata": tree(t, ownLabels), "topology": map[string]any{"class": "class", "classNamespace": "ns", "classRef": map[string]any{"name": "class", "namespace": "ns"}, "version": "v1.30.0"}}
 			if tt.network != "" {
 				cluster.Spec.ClusterNetwork = parse[clusterv1.ClusterNetwork](t, tt.network)
 				want["network"] = tree(t, tt.want)
@@ -66,7 +66,7 @@ spec: {topology: {classRef: {name: k}, version: v1.30.0, controlPlane: {metadata
 	if diff := cmp.Diff(tree(t, `{annotations: {x: z}}`), w.builtinVariables()["metadata"]); diff != "" {
 		t.Errorf("of workers (-want +got):\n%s", diff)
 	}
-	for _, path := range []string{"builtin.cluster.uid", "builtin.cluster.metadata.labels", "builtin.controlPlane.metadata", "builtin.machineDeployment.metadata.annotations", "builtin.machinePool.metadata"} {
+	for _, path := range []string{"builtin.cluster.uid", "builtin.cluster.topology.classRef.name", "builtin.cluster.topology.classRef.namespace", "builtin.cluster.topology.classNamespace", "builtin.cluster.metadata.labels", "builtin.controlPlane.metadata", "builtin.machineDeployment.metadata.annotations", "builtin.machinePool.metadata"} {
 		if reference, err := variable.Parse(path); err != nil || !isBuiltin(reference) {
 			t.Errorf("%s is no builtin variable: %v", path, err)
 		}

@@ -2,8 +2,8 @@
 //
 // An Engine is compiled from the patches of a class and used for all Clusters of that class. Apply reads a Cluster, the
 // templates of its class and the desired objects of the Cluster; it applies the patches to the templates in the order of the
-// class, and writes the resulting specs into the objects. Inline patches (JSON patches with values, variables and Go templates)
-// are computed here; external patches by an Extension.
+// class, and writes the resulting specs, labels and annotations into the objects. Inline patches (JSON patches with values,
+// variables and Go templates) are computed here; external patches by an Extension.
 //
 // Inline patches are applied to decoded templates by pointer.go, and patches of extensions by document.go, not by
 // github.com/evanphx/json-patch, which is compared with both in fuzz tests. It patches bytes: ten patches of a template of 5 KiB take

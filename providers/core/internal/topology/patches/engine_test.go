@@ -187,7 +187,7 @@ template:
   spec:
     size: 12345678
     files:
-      cluster: {name: c, namespace: default, metadata: {labels: {cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""}}, topology: {class: class, version: v1.25.0}}
+      cluster: {name: c, namespace: default, metadata: {labels: {cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""}}, topology: {class: class, classNamespace: default, classRef: {name: class, namespace: default}, version: v1.25.0}}
       machineDeployment: {class: gpu-worker, name: c-gpu-x, topologyName: gpu, replicas: 2, version: v1.24.0, bootstrap: {configRef: {name: c-gpu-b}}, infrastructureRef: {name: c-gpu-i}}`},
 		},
 		{

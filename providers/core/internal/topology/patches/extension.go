@@ -70,6 +70,6 @@ type Patch struct {
 	// Item is the index of the template in the call.
 	Item int
 	Type PatchType
-	// Patch is the patch itself. Changes outside of spec are dropped.
+	// Patch is the patch itself. Changes outside of spec, metadata.labels and metadata.annotations are dropped.
 	Patch []byte
 }

@@ -39,7 +39,7 @@ func (x *external) apply(ctx context.Context, r *run) error {
 		if !slices.ContainsFunc(patches, func(p Patch) bool { return p.Item == n }) {
 			continue
 		}
-		err := i.replaceSpec(templates[n])
+		err := i.replace(templates[n])
 		if err == nil {
 			err = r.budget.SpendOn(i.root)
 		}
@@ -58,14 +58,13 @@ func (x *external) errorOf(r *run, call Call, patches []Patch, failed *PatchErro
 	return fmt.Errorf("patch %q for %s: patch %d of %q: %w", x.patch.Name, r.items[item], failed.Patch, call.Handler, failed.Err)
 }
 
-// replaceSpec replaces the spec with that of a patched template.
-func (i *item) replaceSpec(template any) error {
+// replace replaces spec, labels and annotations with those of a patched template.
+func (i *item) replace(template any) error {
 	object, _ := template.(map[string]any)
-	spec, ok := object["spec"]
-	if !ok {
+	if _, ok := object["spec"]; !ok {
 		return errors.New("the patched template has no spec")
 	}
-	i.root = map[string]any{"spec": spec}
+	i.root = changeable(object)
 	return nil
 }
 

@@ -113,7 +113,7 @@ func TestExternalCalls(t *testing.T) {
 	wantGlobal := map[string]string{
 		"seen":    `1`,
 		"split":   `4`,
-		"builtin": `{"cluster":{"metadata":{"labels":{"cluster.x-k8s.io/cluster-name":"c","topology.cluster.x-k8s.io/owned":""}},"name":"c","namespace":"default","topology":{"class":"class","version":"v1.25.0"}}}`,
+		"builtin": `{"cluster":{"metadata":{"labels":{"cluster.x-k8s.io/cluster-name":"c","topology.cluster.x-k8s.io/owned":""}},"name":"c","namespace":"default","topology":{"class":"class","classNamespace":"default","classRef":{"name":"class","namespace":"default"},"version":"v1.25.0"}}}`,
 	}
 	if diff := cmp.Diff(wantGlobal, byName(call.Variables)); diff != "" {
 		t.Errorf("variables of the Cluster (-want +got):\n%s", diff)

@@ -61,8 +61,8 @@ func compileChange(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (change, er
 	if !slices.Contains(operations, patch.Op) {
 		return c, fmt.Errorf("op %q is not supported: it must be one of %v", patch.Op, operations)
 	}
-	if !strings.HasPrefix(patch.Path+"/", specPrefix) {
-		return c, fmt.Errorf("path %q is not below %s", patch.Path, specPrefix)
+	if !isChangeable(patch.Path) {
+		return c, fmt.Errorf("path %q is not below one of %s", patch.Path, strings.Join(prefixes, ", "))
 	}
 	if c.op == remove {
 		return c, nil

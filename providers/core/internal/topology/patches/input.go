@@ -7,7 +7,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
-// Input has the templates of a class, and the desired objects of one Cluster. Apply changes only the specs of the Targets.
+// Input has the templates of a class, and the desired objects of one Cluster. Apply changes only specs, labels
+// and annotations of the Targets.
 type Input struct {
 	// Cluster has a topology with defaulted and valid variables.
 	Cluster *clusterv1.Cluster

@@ -2,12 +2,11 @@ package patches
 
 import (
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -37,7 +36,8 @@ type item struct {
 	builtin   map[string]any              // the fields of the builtin variable in addition to the Cluster
 	overrides []clusterv1.ClusterVariable // of the control plane, or of workers
 
-	// root is {"spec": ...}, a copy that patches may change. It is nil until a patch applies.
+	// root is {"spec": ..., "metadata": {"labels": ..., "annotations": ...}}, a copy that patches may change. It is nil until a patch
+	// applies.
 	root map[string]any
 	// inline are the values for inline patches, once computed.
 	inline map[string]any
@@ -60,10 +60,10 @@ func (i *item) list() variables.List {
 	return variables.List{Kind: string(i.place), Name: i.topology}
 }
 
-// mutable returns root, and copies the spec first if necessary.
+// mutable returns root, and copies it from the template first if necessary.
 func (i *item) mutable() map[string]any {
 	if i.root == nil {
-		i.root = map[string]any{"spec": runtime.DeepCopyJSONValue(i.source.Object["spec"])}
+		i.root = changeable(i.source.Object)
 	}
 	return i.root
 }
@@ -73,10 +73,7 @@ func (i *item) object() map[string]any {
 	if i.root == nil {
 		return i.source.Object
 	}
-	out := make(map[string]any, len(i.source.Object))
-	maps.Copy(out, i.source.Object)
-	out["spec"] = i.root["spec"]
-	return out
+	return overlay(i.source.Object, i.root)
 }
 
 // holderOf returns a holder of this group. Its version is that of the payloads of v1.7, also in those of v1beta2: extensions compare it.
@@ -142,6 +139,17 @@ var topologyOwned = [][]string{
 	{"machineTemplate", "spec", "deletion", "nodeDeletionTimeoutSeconds"},
 }
 
+// topologyMayOwn are the fields of a control plane object that the topology sets in some cases, in either contract. If it does, patches
+// cannot change them; otherwise, they are those of the patched template.
+var topologyMayOwn = [][]string{
+	{"rolloutAfter"},
+	{"rollout", "after"},
+	{"machineTemplate", "readinessGates"},
+	{"machineTemplate", "taints"},
+	{"machineTemplate", "spec", "readinessGates"},
+	{"machineTemplate", "spec", "taints"},
+}
+
 // patchedSpec returns the resulting spec of the target, nil if no patch applies to the template.
 func (i *item) patchedSpec() (map[string]any, error) {
 	if i.root == nil {
@@ -195,9 +203,13 @@ func withoutEmptyLists(object map[string]any) map[string]any {
 }
 
 func (i *item) keepTopologyOwned(spec map[string]any) error {
-	for _, fields := range topologyOwned {
+	for n, fields := range slices.Concat(topologyOwned, topologyMayOwn) {
 		value, found, err := unstructured.NestedFieldCopy(i.target.Object, append([]string{"spec"}, fields...)...)
 		if err != nil || !found {
+			continue
+		}
+		ofTemplate, _, _ := unstructured.NestedFieldNoCopy(i.source.Object, append([]string{"spec", "template", "spec"}, fields...)...)
+		if n >= len(topologyOwned) && reflect.DeepEqual(value, ofTemplate) {
 			continue
 		}
 		if err := unstructured.SetNestedField(spec, value, fields...); err != nil {

@@ -37,3 +37,31 @@ func TestEmptyLists(t *testing.T) {
 		})
 	}
 }
+
+// TestFieldsOfTheTopology: what class or Cluster set for the control plane is not lost when a patch applies to its template.
+func TestFieldsOfTheTopology(t *testing.T) {
+	const patched = `[{op: add, path: /spec/template/spec/rollout, value: {after: "2026-02-02T00:00:00Z", strategy: {type: RollingUpdate}}}, {op: add, path: /spec/template/spec/machineTemplate, value: {spec: {taints: [{key: patched}], readinessGates: [{conditionType: Patched}]}}}]`
+	for _, tc := range []struct{ reason, template, object, want string }{
+		{"set by the topology", `{}`,
+			`{rollout: {after: "2026-01-01T00:00:00Z"}, machineTemplate: {spec: {taints: [{key: topology}], readinessGates: [{conditionType: Topology}]}}}`,
+			`{rollout: {after: "2026-01-01T00:00:00Z", strategy: {type: RollingUpdate}}, machineTemplate: {spec: {taints: [{key: topology}], readinessGates: [{conditionType: Topology}]}}}`},
+		{"left to the template", `{machineTemplate: {spec: {taints: [{key: template}]}}}`, `{machineTemplate: {spec: {taints: [{key: template}]}}}`,
+			`{rollout: {after: "2026-02-02T00:00:00Z", strategy: {type: RollingUpdate}}, machineTemplate: {spec: {taints: [{key: patched}], readinessGates: [{conditionType: Patched}]}}}`},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			in := fixture(t, "[]", `[{name: p, definitions: [{`+onControlPlane+`, jsonPatches: `+patched+`}]}]`, `{}`)
+			in.ControlPlane.Source.Object["spec"] = map[string]any{"template": map[string]any{"spec": tree(t, tc.template)}}
+			in.ControlPlane.Target.Object["spec"] = tree(t, tc.object)
+			engine, err := New(in.Class, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := engine.Apply(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tree(t, tc.want), in.ControlPlane.Target.Object["spec"]); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

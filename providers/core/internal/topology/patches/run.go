@@ -39,18 +39,21 @@ func newRun(in *Input) *run {
 
 // commit writes the results into the targets, all or none.
 func (r *run) commit() error {
-	specs := make([]map[string]any, len(r.items))
+	specs, metadata := make([]map[string]any, len(r.items)), make([]map[string]map[string]string, len(r.items))
 	for i, item := range r.items {
-		spec, err := item.patchedSpec()
-		if err != nil {
+		var err error
+		if specs[i], err = item.patchedSpec(); err != nil {
 			return err
 		}
-		specs[i] = spec
+		if metadata[i], err = item.patchedMetadata(); err != nil {
+			return err
+		}
 	}
 	for i, item := range r.items {
 		if specs[i] != nil {
 			item.target.Object["spec"] = specs[i]
 		}
+		item.setMetadata(metadata[i])
 	}
 	return nil
 }

@@ -15,8 +15,13 @@ import (
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
 
-// specPrefix is the required prefix of paths in inline patches: patches change specs only.
-const specPrefix = "/spec/"
+// prefixes are where inline patches can change templates.
+var prefixes = []string{"/spec/", "/metadata/labels/", "/metadata/annotations/"}
+
+// isChangeable reports whether inline patches can change what is at a path.
+func isChangeable(path string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(path+"/", prefix) })
+}
 
 // validator validates the patches of one class.
 type validator struct {
@@ -117,9 +122,9 @@ func (v *validator) jsonPatch(patch *clusterv1.JSONPatch, path *field.Path) fiel
 
 // validatePath allows array indexes only if they do not depend on the length of the array: to add at the start or the end.
 func validatePath(patch *clusterv1.JSONPatch, path *field.Path) field.ErrorList {
-	if !strings.HasPrefix(patch.Path+"/", specPrefix) {
-		return field.ErrorList{field.Invalid(path, patch.Path,
-			`must be "/spec", or start with "/spec/": patches can only change the spec of templates`)}
+	if !isChangeable(patch.Path) {
+		return field.ErrorList{field.Invalid(path, patch.Path, "must be or start with /spec, /metadata/labels or /metadata/annotations: "+
+			"patches can change nothing else of templates")}
 	}
 	for _, part := range parsePointer(patch.Path) {
 		switch {

@@ -56,7 +56,7 @@ func (c compiledClass) withVariables(ctx context.Context, cluster *clusterv1.Clu
 	definitions := c.definitions.With(sources)
 	errs := append(definitions.Default(topology, path), definitions.DefaultConflicting(topology, path)...)
 	if len(errs) == 0 {
-		errs = definitions.Validate(topology, path)
+		errs = definitions.Validate(ctx, topology, path)
 	}
 	if len(errs) > 0 {
 		return nil, nil, fmt.Errorf("the topology is invalid for ClusterClass %s: %w", topology.ClassRef.Name, errs.ToAggregate())

@@ -25,6 +25,9 @@ func FuzzSchema(f *testing.F) {
 		{`{"type":"object","properties":{"a":{"type":"string","default":"x"}},"required":["b"],"default":{"a":"y"}}`, `{"b":1}`}, {`{"type":"string","format":"date-time"}`, `"2024-01-01T00:00:00Z"`}, {`{"type":"string","format":"unknown"}`, `"x"`}, {`{"type":"string","enum":["a",1,null]}`, `"a"`},
 		{`{"type":"array"}`, `[]`}, {`{"type":"array","items":{"type":"array","items":{"type":"integer"}},"default":[[1],[]]}`, `[[1.5]]`}, {`{"type":"object","properties":{"":{"type":"string"},"a.b":{"type":"string"},"é/[0]":{"type":"string"}}}`, `{"":1,"a.b":2,"é/[0]":3}`},
 		{`{"type":"string","example":{"a":1}}`, `"\ud800"`}, {`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","default":"c"}}}}}`, `{"a":null}`}, {`{"type":"boolean","default":null}`, `true`}, {`{"type":"integer","minimum":5,"maximum":1}`, `12345678901234567890`},
+		{`{"type":"object","properties":{"a":{"type":"integer","x-kubernetes-validations":[{"rule":"self > 1","reason":"FieldValueForbidden"}]},"b":{"type":"integer","x-kubernetes-validations":[{"rule":"self < oldSelf"}]}},"x-kubernetes-validations":[{"rule":"self.a < self.b","messageExpression":"'no'","fieldPath":".a"}]}`, `{"a":1,"b":0}`},
+		{`{"x-kubernetes-int-or-string":true,"allOf":[{"maximum":10},{"pattern":"^[0-9]+%$"}],"default":"5%"}`, `11`}, {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"string"}}},"oneOf":[{"required":["a"]},{"properties":{"b":{"items":{"enum":["x"]}}}}],"not":{"required":["c"]},"minProperties":1,"maxProperties":2}`, `{"a":"x","b":["y"]}`},
+		{`{"type":"array","items":{"type":"string","x-kubernetes-validations":[{"rule":"self.matches('(')"}]}}`, `["a"]`}, {`{"type":"string","anyOf":[{"anyOf":[{"not":{"allOf":[{"format":"ipv4"}]}}]}],"x-metadata":{"labels":{"a":"b"}}}`, `"1.1.1.1"`},
 	} {
 		f.Add(seed.schema, seed.value)
 	}
@@ -57,7 +60,7 @@ func FuzzSchema(f *testing.F) {
 			t.Fatalf("default of a missing value: %v", err)
 		}
 		if defaulted != nil {
-			if errs := compiled.validate(defaulted, path); len(errs) > 0 {
+			if errs := compiled.validate(t.Context(), defaulted, nil, path); len(errs) > 0 {
 				t.Errorf("the default %s is invalid: %v", defaulted.Raw, errs)
 			}
 		}
@@ -68,8 +71,8 @@ func FuzzSchema(f *testing.F) {
 func checkValue(t *testing.T, compiled *schema, value *apiextensionsv1.JSON, path *field.Path) {
 	t.Helper()
 	text := string(value.Raw)
-	wrong := texts(compiled.validate(value, path))
-	if diff := cmp.Diff(wrong, texts(compiled.validate(value, path))); diff != "" {
+	wrong := texts(compiled.validate(t.Context(), value, nil, path))
+	if diff := cmp.Diff(wrong, texts(compiled.validate(t.Context(), value, nil, path))); diff != "" {
 		t.Errorf("errors of the value differ (-first +second):\n%s", diff)
 	}
 	completed, err := compiled.defaultValue(value)

@@ -42,6 +42,14 @@ func checkLimitsBelow(s *clusterv1.JSONSchemaProps, path *field.Path, depth int)
 		property := s.Properties[name]
 		errs = append(errs, checkLimitsBelow(&property, path.Child("properties").Key(name), depth+1)...)
 	}
+	for _, c := range combinators(s) {
+		for i := range c.in {
+			errs = append(errs, checkLimitsBelow(&c.in[i], path.Child(c.name).Index(i), depth+1)...)
+		}
+	}
+	if s.Not != nil {
+		errs = append(errs, checkLimitsBelow(s.Not, path.Child("not"), depth+1)...)
+	}
 	return errs
 }
 
@@ -57,14 +65,17 @@ func (e effort) of(value any, s *structuralschema.Structural) (steps float64) {
 	if s == nil {
 		return 0
 	}
+	for _, part := range parts(s.ValueValidation) {
+		steps += e.of(value, structuralOf(part))
+	}
 	switch value := value.(type) {
 	case string:
 		if s.ValueValidation != nil && s.ValueValidation.Pattern != "" {
-			return float64(len(value)) * float64(e.size(s.ValueValidation.Pattern))
+			steps += float64(len(value)) * float64(e.size(s.ValueValidation.Pattern))
 		}
 	case []any:
 		if s.ValueValidation != nil && s.ValueValidation.UniqueItems {
-			steps = float64(len(value)) * size(value)
+			steps += float64(len(value)) * size(value)
 		}
 		for _, item := range value {
 			steps += e.of(item, s.Items)
@@ -79,6 +90,41 @@ func (e effort) of(value any, s *structuralschema.Structural) (steps float64) {
 		}
 	}
 	return steps
+}
+
+// parts returns the schemas within allOf, anyOf, oneOf and not.
+func parts(v *structuralschema.ValueValidation) []*structuralschema.NestedValueValidation {
+	if v == nil {
+		return nil
+	}
+	var out []*structuralschema.NestedValueValidation
+	for _, list := range [][]structuralschema.NestedValueValidation{v.AllOf, v.AnyOf, v.OneOf} {
+		for i := range list {
+			out = append(out, &list[i])
+		}
+	}
+	if v.Not != nil {
+		out = append(out, v.Not)
+	}
+	return out
+}
+
+// structuralOf returns a part as a schema.
+func structuralOf(part *structuralschema.NestedValueValidation) *structuralschema.Structural {
+	out := &structuralschema.Structural{ValueValidation: &part.ValueValidation}
+	if part.Items != nil {
+		out.Items = structuralOf(part.Items)
+	}
+	if part.AdditionalProperties != nil {
+		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: structuralOf(part.AdditionalProperties)}
+	}
+	if len(part.Properties) > 0 {
+		out.Properties = make(map[string]structuralschema.Structural, len(part.Properties))
+	}
+	for name, property := range part.Properties {
+		out.Properties[name] = *structuralOf(&property)
+	}
+	return out
 }
 
 func (e effort) size(pattern string) int64 {

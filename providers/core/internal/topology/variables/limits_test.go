@@ -84,7 +84,7 @@ func TestExpensiveValues(t *testing.T) {
 				t.Fatal(errs)
 			}
 			value := raw(t, tc.value)
-			errs = s.validate(&value, field.NewPath("value"))
+			errs = s.validate(t.Context(), &value, nil, field.NewPath("value"))
 			if got := fmt.Sprint(errs.ToAggregate()); (tc.want == "") != (len(errs) == 0) || !strings.Contains(got, tc.want) {
 				t.Errorf("errors = %.300s, want %q", got, tc.want)
 			}

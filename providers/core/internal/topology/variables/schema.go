@@ -12,11 +12,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -32,6 +34,7 @@ var types = []string{"array", "boolean", "integer", "number", "object", "string"
 type schema struct {
 	structural *structuralschema.Structural // of the object {value: ...}
 	validator  validation.SchemaValidator   // of the value itself
+	rules      *cel.Validator               // of the value itself; nil if it has no rules
 	defaults   bool                         // whether a field at any depth has a default
 }
 
@@ -44,6 +47,11 @@ func compile(props *clusterv1.JSONSchemaProps, path *field.Path) (*schema, field
 	if len(errs) > 0 {
 		return nil, errs
 	}
+	return compileInternal(internal, path)
+}
+
+// compileInternal is compile for a converted schema.
+func compileInternal(internal *apiextensions.JSONSchemaProps, path *field.Path) (*schema, field.ErrorList) {
 	structural, err := structuralschema.NewStructural(wrap(internal))
 	if err != nil {
 		return nil, field.ErrorList{field.Invalid(path, "", err.Error())}
@@ -52,7 +60,11 @@ func compile(props *clusterv1.JSONSchemaProps, path *field.Path) (*schema, field
 	if err != nil {
 		return nil, field.ErrorList{field.Invalid(path, "", err.Error())}
 	}
-	return &schema{structural: structural, validator: validator, defaults: hasDefaults(structural)}, nil
+	value := structural.Properties[wrapper]
+	return &schema{
+		structural: structural, validator: validator, rules: cel.NewValidator(&value, false, celconfig.PerCallLimit),
+		defaults: hasDefaults(structural),
+	}, nil
 }
 
 func wrap(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
@@ -109,17 +121,25 @@ func (s *schema) defaultValue(raw *apiextensionsv1.JSON) (*apiextensionsv1.JSON,
 // hasDefault reports whether the whole value has a default.
 func (s *schema) hasDefault() bool { return s.structural.Properties[wrapper].Default.Object != nil }
 
-// validate validates a value; path is the path of the value.
-func (s *schema) validate(raw *apiextensionsv1.JSON, path *field.Path) field.ErrorList {
+// validate validates a value; path is the path of the value, old the value before the request, nil if there is none.
+func (s *schema) validate(ctx context.Context, raw, old *apiextensionsv1.JSON, path *field.Path) field.ErrorList {
 	value, err := decode(raw)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, string(raw.Raw), err.Error())}
 	}
+	return s.validateDecoded(ctx, value, old, path)
+}
+
+func (s *schema) validateDecoded(ctx context.Context, value any, old *apiextensionsv1.JSON, path *field.Path) field.ErrorList {
 	if err := checkEffort(value, s.structural, path); err != nil {
 		return field.ErrorList{err}
 	}
 	errs := tidy(validation.ValidateCustomResource(path, value, s.validator))
-	return append(errs, unknownFields(value, s.structural, path)...)
+	errs = append(errs, unknownFields(value, s.structural, path)...)
+	if len(errs) > 0 {
+		return errs
+	}
+	return s.obey(ctx, value, old, path)
 }
 
 // tidy cleans up and sorts the errors of the library, which repeat the value in the message, have ".[0]" for indexes, and are in
@@ -130,10 +150,19 @@ func tidy(errs field.ErrorList) field.ErrorList {
 		if _, message, found := strings.Cut(err.Detail, " in body "); found {
 			err.Detail = message
 		}
+		// Those of combinators begin with the path in quotes.
+		if _, message, found := strings.Cut(err.Detail, `" must`); found && strings.HasPrefix(err.Detail, `"`) {
+			err.Detail = "must" + message
+		}
 		if err.Type == field.ErrorTypeRequired {
 			err.Detail = "required by the schema"
 		}
 	}
+	return sorted(errs)
+}
+
+// sorted sorts errors by field and text.
+func sorted(errs field.ErrorList) field.ErrorList {
 	slices.SortStableFunc(errs, func(a, b *field.Error) int {
 		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Detail, b.Detail))
 	})
@@ -180,19 +209,27 @@ func validateSchema(ctx context.Context, props *clusterv1.JSONSchemaProps, path 
 		return errs
 	}
 	value := structural.Properties[wrapper]
-	errs, err = defaulting.ValidateDefaults(ctx, path, &value, false, true)
+	if errs := checkRules(&value, path); len(errs) > 0 {
+		return errs
+	}
+	root := field.NewPath("root")
+	errs, err = defaulting.ValidateDefaults(ctx, root, structural, false, true)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, "", err.Error())}
 	}
-	return append(tidy(errs), validateSamples(internal, path)...)
+	return append(tidy(unwrapped(errs, root, path)), validateSamples(ctx, internal, path)...)
 }
 
 // validateStructural reports where a schema is not structural. The library requires an object at the root, hence the wrapper,
 // which is removed from the paths.
 func validateStructural(wrapped *structuralschema.Structural, path *field.Path) field.ErrorList {
 	root := field.NewPath("root")
+	return unwrapped(structuralschema.ValidateStructural(root, wrapped), root, path)
+}
+
+// unwrapped replaces the path of the wrapped value below root with path.
+func unwrapped(errs field.ErrorList, root, path *field.Path) field.ErrorList {
 	prefix := root.Child("properties").Key(wrapper).String()
-	errs := structuralschema.ValidateStructural(root, wrapped)
 	for _, err := range errs {
 		err.Field = path.String() + strings.TrimPrefix(err.Field, prefix)
 	}
@@ -200,34 +237,34 @@ func validateStructural(wrapped *structuralschema.Structural, path *field.Path) 
 }
 
 // validateSamples validates the examples and enums of a schema, at every depth. The library validates defaults.
-func validateSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
-	errs := validateOwnSamples(s, path)
+func validateSamples(ctx context.Context, s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+	errs := validateOwnSamples(ctx, s, path)
 	if s.Items != nil {
-		errs = append(errs, validateSamples(s.Items.Schema, path.Child("items"))...)
+		errs = append(errs, validateSamples(ctx, s.Items.Schema, path.Child("items"))...)
 	}
 	if s.AdditionalProperties != nil {
-		errs = append(errs, validateSamples(s.AdditionalProperties.Schema, path.Child("additionalProperties"))...)
+		errs = append(errs, validateSamples(ctx, s.AdditionalProperties.Schema, path.Child("additionalProperties"))...)
 	}
 	for _, name := range propertyNames(s.Properties) {
 		property := s.Properties[name]
-		errs = append(errs, validateSamples(&property, path.Child("properties").Key(name))...)
+		errs = append(errs, validateSamples(ctx, &property, path.Child("properties").Key(name))...)
 	}
 	return errs
 }
 
 // validateOwnSamples validates the example and the enum of one schema. Enum values are validated by the schema without the enum:
 // they are in it by definition, and checking that takes quadratic time.
-func validateOwnSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+func validateOwnSamples(ctx context.Context, s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.Example != nil {
-		errs = append(errs, validateValues(s, path, func(check func(any, *field.Path)) { check(*s.Example, path.Child("example")) })...)
+		errs = append(errs, validateValues(ctx, s, path, func(check func(any, *field.Path)) { check(*s.Example, path.Child("example")) })...)
 	}
 	if len(s.Enum) == 0 {
 		return errs
 	}
 	withoutEnum := *s
 	withoutEnum.Enum = nil
-	return append(errs, validateValues(&withoutEnum, path, func(check func(any, *field.Path)) {
+	return append(errs, validateValues(ctx, &withoutEnum, path, func(check func(any, *field.Path)) {
 		for i, value := range s.Enum {
 			check(value, path.Child("enum").Index(i))
 		}
@@ -235,23 +272,16 @@ func validateOwnSamples(s *apiextensions.JSONSchemaProps, path *field.Path) fiel
 }
 
 // validateValues compiles a schema once and validates all values that each passes to check.
-func validateValues(s *apiextensions.JSONSchemaProps, path *field.Path, each func(check func(value any, at *field.Path))) field.ErrorList {
-	validator, _, err := validation.NewSchemaValidator(s)
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, "", err.Error())}
-	}
-	structural, err := structuralschema.NewStructural(wrap(s))
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, "", err.Error())}
+func validateValues(
+	ctx context.Context, s *apiextensions.JSONSchemaProps, path *field.Path, each func(check func(value any, at *field.Path)),
+) field.ErrorList {
+	compiled, failed := compileInternal(s, path)
+	if len(failed) > 0 {
+		return failed
 	}
 	var errs field.ErrorList
 	each(func(value any, at *field.Path) {
-		if err := checkEffort(value, structural, at); err != nil {
-			errs = append(errs, err)
-			return
-		}
-		errs = append(errs, tidy(validation.ValidateCustomResource(at, value, validator))...)
-		errs = append(errs, unknownFields(value, structural, at)...)
+		errs = append(errs, compiled.validateDecoded(ctx, value, nil, at)...)
 	})
 	return errs
 }

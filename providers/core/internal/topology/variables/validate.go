@@ -1,20 +1,72 @@
 package variables
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Validate validates the values of a topology, after Default; path is the path of the topology. Required variables must have a
-// value for the Cluster; workers inherit it.
-func (d *Definitions) Validate(topology *clusterv1.Topology, path *field.Path) field.ErrorList {
-	errs := d.validate(topology.Variables, List{}, path.Child("variables"))
+// value for the Cluster; workers inherit it. Rules about changes are not evaluated: see ValidateUpdate.
+func (d *Definitions) Validate(ctx context.Context, topology *clusterv1.Topology, path *field.Path) field.ErrorList {
+	return d.ValidateUpdate(ctx, topology, nil, path)
+}
+
+// ValidateUpdate is Validate for a change of a topology. Rules with oldSelf are evaluated for values that differ from the previous ones of
+// the same variable, source and list. previous may be nil.
+func (d *Definitions) ValidateUpdate(
+	ctx context.Context, topology *clusterv1.Topology, previous *Previous, path *field.Path,
+) field.ErrorList {
+	old := previous.values()
+	validate := func(values []clusterv1.ClusterVariable, list List, path *field.Path) field.ErrorList {
+		return d.validate(ctx, values, list, old, path)
+	}
+	errs := validate(topology.Variables, List{}, path.Child("variables"))
 	errs = append(errs, d.missing(topology.Variables, path.Child("variables"))...)
-	return append(errs, overrides(topology, path, d.validate)...)
+	return append(errs, overrides(topology, path, validate)...)
+}
+
+// Previous are the values of a Cluster before a request.
+type Previous struct {
+	Topology *clusterv1.Topology
+	Sources  Sources
+}
+
+// ReadPrevious returns the values of a Cluster before a request, nil if old is nil or has no topology.
+func ReadPrevious(ctx context.Context, old *clusterv1.Cluster) (*Previous, error) {
+	if old == nil || !old.Spec.Topology.IsDefined() {
+		return nil, nil
+	}
+	sources, err := ReadSources(ctx, old)
+	return &Previous{Topology: &old.Spec.Topology, Sources: sources}, err
+}
+
+// slot is where a topology has a value.
+type slot struct {
+	list       List
+	name, from string
+}
+
+// values returns the values by where they are.
+func (p *Previous) values() map[slot]*apiextensionsv1.JSON {
+	if p == nil {
+		return nil
+	}
+	out := map[slot]*apiextensionsv1.JSON{}
+	add := func(values []clusterv1.ClusterVariable, list List, _ *field.Path) field.ErrorList {
+		for i := range values {
+			out[slot{list, values[i].Name, p.Sources.At(list, i)}] = &values[i].Value
+		}
+		return nil
+	}
+	add(p.Topology.Variables, List{}, nil)
+	overrides(p.Topology, nil, add)
+	return out
 }
 
 // missing reports required variables without a value. With conflicting definitions, those with a default are not missing: see
@@ -39,14 +91,15 @@ func (d *Definitions) missing(values []clusterv1.ClusterVariable, path *field.Pa
 }
 
 // validate validates a list of values.
-func (d *Definitions) validate(values []clusterv1.ClusterVariable, list List, path *field.Path) field.ErrorList {
+func (d *Definitions) validate(
+	ctx context.Context, values []clusterv1.ClusterVariable, list List, old map[slot]*apiextensionsv1.JSON, path *field.Path,
+) field.ErrorList {
 	var errs field.ErrorList
 	set := d.sourcesByName(values, list)
-	type key struct{ name, from string }
-	seen := map[key]bool{}
+	seen := map[slot]bool{}
 	for i := range values {
 		value, at := &values[i], path.Index(i)
-		id := key{value.Name, d.sources.At(list, i)}
+		id := slot{list, value.Name, d.sources.At(list, i)}
 		if seen[id] {
 			errs = append(errs, field.Duplicate(at, duplicateName(id.name, id.from)))
 			continue
@@ -57,7 +110,7 @@ func (d *Definitions) validate(values []clusterv1.ClusterVariable, list List, pa
 			errs = append(errs, err)
 			continue
 		}
-		found := definition.schema.validate(&value.Value, at.Child("value"))
+		found := definition.schema.validate(ctx, &value.Value, old[id], at.Child("value"))
 		for _, err := range found {
 			err.Detail = fmt.Sprintf("variable %q: %s", value.Name, err.Detail)
 		}

@@ -202,5 +202,8 @@ func (d *Definitions) defaultNested(values []clusterv1.ClusterVariable, list Lis
 func sameJSON(a, b *apiextensionsv1.JSON) bool {
 	left, errLeft := decode(a)
 	right, errRight := decode(b)
-	return errLeft == nil && errRight == nil && reflect.DeepEqual(left, right)
+	return errLeft == nil && errRight == nil && equal(left, right)
 }
+
+// equal reports whether two decoded values are equal.
+func equal(a, b any) bool { return reflect.DeepEqual(a, b) }

@@ -160,7 +160,7 @@ workers:
 // TestDefaultsThatCannotBeStored: the values of conflicting definitions need a source, which v1beta2 does not have.
 func TestDefaultsThatCannotBeStored(t *testing.T) {
 	topology, d, path := clusterv1.Topology{}, compiled(t, "", conflict), field.NewPath("spec", "topology")
-	errs := append(d.Default(&topology, path), d.Validate(&topology, path)...)
+	errs := append(d.Default(&topology, path), d.Validate(t.Context(), &topology, path)...)
 	want := []string{
 		`spec.topology.variables: Required value: variable "http-proxy" is required by "lbImageRepository": set a value for it with definitionFrom "lbImageRepository"`,
 		`spec.topology.variables: Required value: variable "same" is required: set a value for it`,
@@ -263,7 +263,7 @@ variables:
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			topology, sources := topologyOf(t, tt.topology)
-			got := texts(compiled(t, tt.inline, tt.status).With(sources).Validate(&topology, field.NewPath("spec", "topology")))
+			got := texts(compiled(t, tt.inline, tt.status).With(sources).Validate(t.Context(), &topology, field.NewPath("spec", "topology")))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
 			}
@@ -294,7 +294,7 @@ variables:
 	b.ReportAllocs()
 	for b.Loop() {
 		copied := topology.DeepCopy()
-		if errs := append(d.Default(copied, path), d.Validate(copied, path)...); len(errs) > 0 {
+		if errs := append(d.Default(copied, path), d.Validate(b.Context(), copied, path)...); len(errs) > 0 {
 			b.Fatal(errs)
 		}
 	}
