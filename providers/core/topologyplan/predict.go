@@ -113,7 +113,7 @@ func (p *prediction) planner(applier *ssa.Applier, hooks plan.Hooks) *plan.Plann
 		Reader:   p.World,
 		External: external.Reader{Client: p.World, Versions: contract.APIVersions{Reader: p.World}},
 		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: plan.NewClasses(p.extensions.patches),
-		Hooks: hooks,
+		Hooks: hooks, Upgrades: p.extensions.upgrades,
 	}
 }
 
@@ -151,9 +151,13 @@ func (p *prediction) reference(cluster *clusterv1.Cluster, planned *plan.Plan, r
 	visible := after.DeepCopy()
 	lifecycle.MarkPending(after, planned.Hooks.Pending...)
 	lifecycle.MarkCalled(after, planned.Hooks.Called...)
-	for _, call := range lifecycle.After(after, planned.Versions) {
+	if initialized, due := lifecycle.Initialized(after); due {
+		lifecycle.MarkCalled(after, initialized.Hook)
+	}
+	for _, call := range lifecycle.AfterUpgrade(after, planned.Versions) {
 		lifecycle.MarkCalled(after, call.Hook)
 	}
+	lifecycle.MarkStep(after, planned.Versions.Step)
 	if err := p.PutTyped(after); err != nil || equality.Semantic.DeepEqual(cluster, visible) {
 		return err
 	}
