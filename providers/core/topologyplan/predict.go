@@ -75,6 +75,10 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 	if err != nil {
 		return Round{}, "", err
 	}
+	if len(p.plan.ControlPlaneUpgrades) == 0 {
+		chain := planned.Versions.Remaining
+		p.plan.ControlPlaneUpgrades, p.plan.WorkersUpgrades = chain.ControlPlane, chain.Workers
+	}
 	round := Round{Hooks: hooks.names}
 	for _, stage := range planned.Stages {
 		for _, change := range stage {

@@ -60,6 +60,7 @@ func TestNext(t *testing.T) {
 		away     string
 		before   bool
 		orphaned []string
+		pending  string
 		want     Action
 	}{
 		{reason: "the first Machine needs no checks", desired: 3, away: "never there", want: Action{Kind: Initialize}},
@@ -81,6 +82,10 @@ func TestNext(t *testing.T) {
 		{
 			reason: "not while a Machine is being deleted", machines: "a b,deleting,broken", desired: 3,
 			want: Action{Kind: ScaleUp, Blocked: blocked("b", NoMachineDeleting, "it is being deleted")},
+		},
+		{
+			reason: "not while the version is about to change", machines: "a", desired: 3, pending: "v1.31.0",
+			want: Action{Kind: ScaleUp, Blocked: blocked("", VersionPropagated, "waiting for a version upgrade to v1.31.0 to be propagated")},
 		},
 		{
 			reason: "not while the workload cluster is unreachable", machines: "a", desired: 3, away: "gone",
@@ -139,7 +144,7 @@ func TestNext(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned}
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned, PendingVersion: tc.pending}
 			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

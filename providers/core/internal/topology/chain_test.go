@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -96,7 +99,7 @@ func TestChainedUpgrade(t *testing.T) {
 	e.detailed = true
 	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.35.0" })
 	v := func(minor int) string { return fmt.Sprintf("v1.%d.0", minor) }
-	plan := func(minors ...int) []clusterv1.UpgradePlanVersion {
+	steps := func(minors ...int) []clusterv1.UpgradePlanVersion {
 		var out []clusterv1.UpgradePlanVersion
 		for _, minor := range minors {
 			out = append(out, clusterv1.UpgradePlanVersion{Version: v(minor)})
@@ -111,26 +114,26 @@ func TestChainedUpgrade(t *testing.T) {
 		reason string
 		want   chained
 	}{
-		{"the first step begins", chained{v(31), v(30), v(31), controlPlane, plans(plan(32, 33, 34, 35), plan(33, 35)), []string{
+		{"the first step begins", chained{v(31), v(30), v(31), controlPlane, plans(steps(32, 33, 34, 35), steps(33, 35)), []string{
 			"BeforeClusterUpgrade v1.30.0-v1.35.0 cp v1.31.0,v1.32.0,v1.33.0,v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 			"BeforeControlPlaneUpgrade v1.30.0-v1.31.0 cp v1.31.0,v1.32.0,v1.33.0,v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 		}}},
-		{"the second follows", chained{v(32), v(30), v(32), controlPlane, plans(plan(33, 34, 35), plan(33, 35)), []string{
+		{"the second follows", chained{v(32), v(30), v(32), controlPlane, plans(steps(33, 34, 35), steps(33, 35)), []string{
 			"AfterControlPlaneUpgrade v1.31.0 cp v1.32.0,v1.33.0,v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 			"BeforeControlPlaneUpgrade v1.31.0-v1.32.0 cp v1.32.0,v1.33.0,v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 		}}},
-		{"the third follows", chained{v(33), v(30), v(33), controlPlane, plans(plan(34, 35), plan(33, 35)), []string{
+		{"the third follows", chained{v(33), v(30), v(33), controlPlane, plans(steps(34, 35), steps(33, 35)), []string{
 			"AfterControlPlaneUpgrade v1.32.0 cp v1.33.0,v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 			"BeforeControlPlaneUpgrade v1.32.0-v1.33.0 cp v1.33.0,v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 		}}},
-		{"workers stop here", chained{v(33), v(33), v(33), workers, plans(plan(34, 35), plan(35)), []string{
+		{"workers stop here", chained{v(33), v(33), v(33), workers, plans(steps(34, 35), steps(35)), []string{
 			"AfterControlPlaneUpgrade v1.33.0 cp v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 			"BeforeWorkersUpgrade v1.30.0-v1.33.0 cp v1.34.0,v1.35.0 workers v1.33.0,v1.35.0",
 		}}},
-		{"then the control plane goes on", chained{v(34), v(33), v(34), controlPlane, plans(plan(35), plan(35)), []string{
+		{"then the control plane goes on", chained{v(34), v(33), v(34), controlPlane, plans(steps(35), steps(35)), []string{
 			"AfterWorkersUpgrade v1.33.0 cp v1.34.0,v1.35.0 workers v1.35.0", "BeforeControlPlaneUpgrade v1.33.0-v1.34.0 cp v1.34.0,v1.35.0 workers v1.35.0",
 		}}},
-		{"its last step is recorded, too", chained{v(35), v(33), v(35), controlPlane, plans(nil, plan(35)), []string{
+		{"its last step is recorded, too", chained{v(35), v(33), v(35), controlPlane, plans(nil, steps(35)), []string{
 			"AfterControlPlaneUpgrade v1.34.0 cp v1.35.0 workers v1.35.0", "BeforeControlPlaneUpgrade v1.34.0-v1.35.0 cp v1.35.0 workers v1.35.0",
 		}}},
 		{"workers arrive", chained{v(35), v(35), v(35), workers, plans(nil, nil), []string{
@@ -180,6 +183,96 @@ func TestChainWithoutHooks(t *testing.T) {
 			changed(w, c, func(c *clusterv1.Cluster) { c.Annotations[held] = "" })
 		}
 	}
+}
+
+// TestChainGoesOnAfterCrashes lets a process crash after any of its writes, before each reconcile of another one: no version is skipped or
+// repeated, and hooks that may be called once only are not called again after a write has recorded them.
+func TestChainGoesOnAfterCrashes(t *testing.T) {
+	want := []string{
+		"v1.31.0 v1.30.0", "v1.32.0 v1.30.0", "v1.33.0 v1.30.0", "v1.33.0 v1.33.0", "v1.34.0 v1.33.0", "v1.34.0 v1.34.0",
+	}
+	for writes := range 3 {
+		t.Run(fmt.Sprint(writes), func(t *testing.T) {
+			got, calls := upgradedWithCrashes(t, writes)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("versions (-want +got):\n%s", diff)
+			}
+			for _, hook := range []string{"AfterClusterUpgrade", "BeforeClusterUpgrade v1.30.0 v1.34.0"} {
+				once := func(call string) bool { return call != hook }
+				if n := len(slices.DeleteFunc(slices.Clone(calls), once)); n < 1 || n > 2 {
+					t.Errorf("%s is called %d times, want once, or once more if its record was lost", hook, n)
+				}
+			}
+		})
+	}
+}
+
+// upgradedWithCrashes upgrades a Cluster from v1.30.0 to v1.34.0. Before each reconcile, another process crashes after some writes. It
+// returns the versions of control plane and workers, change by change, and the hooks that are called.
+func upgradedWithCrashes(t *testing.T, writes int) (got, calls []string) {
+	t.Helper()
+	w, e, clock := hooked(t)
+	w.listVersions("v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0", "v1.34.0")
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	w.provisioned(c)
+	w.expectCached(c, "creation")
+	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.34.0" })
+	e.take()
+	last := ""
+	seen := func() {
+		testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+		w.waitCached(c)
+		w.expectCached(c, last)
+		now := w.chained(c, nil)
+		if versions := fmt.Sprint(now.ControlPlane, " ", now.Workers); versions != last {
+			got, last = append(got, versions), versions
+		}
+	}
+	seen()
+	for range 12 {
+		clients := w.runner.Clients
+		clients.Client = &crashing{Client: clients.Client, left: writes}
+		crashed := newController(clients, w.cached, plan.NewClasses(nil))
+		crashed.hooks = newLifecycleHooks(e, clock)
+		crashed.Planner.Hooks = crashed.hooks
+		_, _ = crashed.declared().Runner(crashed.Clients).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		seen()
+		w.reconciled(c)
+		seen()
+		w.provisioned(c)
+	}
+	w.expect("nothing is pending, and no step", []string{"", ""},
+		[]string{c.Annotations[runtimev1.PendingHooksAnnotation], c.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]})
+	return got[1:], e.take()
+}
+
+// TestALeaderWithAStaleStepWaits lets another leader, whose cache has the Cluster as it was at an earlier step, but has the upgraded control
+// plane, reconcile it: it would record another step, and call hooks for it.
+func TestALeaderWithAStaleStepWaits(t *testing.T) {
+	w := newWorld(t)
+	w.listVersions("v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0")
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	w.provisioned(c)
+	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.33.0" })
+	w.reconciled(c)
+	w.provisioned(c)
+	w.expectCached(c, "the first step")
+	old := c.DeepCopy()
+	w.reconciled(c)
+	w.provisioned(c)
+	w.expectCached(c, "the second step")
+	before := w.chained(c, nil)
+	other := w.stale(&frozen{cluster: old})
+	if _, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+	w.expect("nothing changes", before, w.chained(c, nil))
+	w.expect("the second step", []any{"v1.32.0", "v1.32.0"}, []any{before.ControlPlane, before.Step})
 }
 
 // attempted reconciles, which may fail: the condition has the error.

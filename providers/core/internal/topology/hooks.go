@@ -84,8 +84,11 @@ func questionOf(cluster *clusterv1.Cluster, call lifecycle.Call) string {
 	return fmt.Sprint(call, cluster.Generation, cluster.Labels, cluster.Annotations)
 }
 
-// remembers reports whether Ask would return an answer without calling an extension.
+// remembers reports whether Ask would return an answer without calling an extension. It may be called on nil.
 func (h *lifecycleHooks) remembers(cluster *clusterv1.Cluster, call lifecycle.Call) bool {
+	if h == nil {
+		return false
+	}
 	_, ok := h.recall(cluster.UID, call.Hook, questionOf(cluster, call))
 	return ok
 }
