@@ -217,6 +217,8 @@ func upgradedWithCrashes(t *testing.T, writes int) (got, calls []string) {
 	w.created(c)
 	w.reconciled(c)
 	w.provisioned(c)
+	w.initialized(c)
+	w.reconciled(c)
 	w.expectCached(c, "creation")
 	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.34.0" })
 	e.take()
