@@ -60,7 +60,6 @@ func TestNext(t *testing.T) {
 		away     string
 		before   bool
 		orphaned []string
-		pending  string
 		want     Action
 	}{
 		{reason: "the first Machine needs no checks", desired: 3, away: "never there", want: Action{Kind: Initialize}},
@@ -82,10 +81,6 @@ func TestNext(t *testing.T) {
 		{
 			reason: "not while a Machine is being deleted", machines: "a b,deleting,broken", desired: 3,
 			want: Action{Kind: ScaleUp, Blocked: blocked("b", NoMachineDeleting, "it is being deleted")},
-		},
-		{
-			reason: "not while the version is about to change", machines: "a", desired: 3, pending: "v1.31.0",
-			want: Action{Kind: ScaleUp, Blocked: blocked("", VersionPropagated, "waiting for a version upgrade to v1.31.0 to be propagated")},
 		},
 		{
 			reason: "not while the workload cluster is unreachable", machines: "a", desired: 3, away: "gone",
@@ -144,7 +139,7 @@ func TestNext(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned, PendingVersion: tc.pending}
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned}
 			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -239,5 +234,16 @@ func TestReplacement(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPendingVersion is about a version that is about to change: Machines that are created now would be replaced at once.
+func TestPendingVersion(t *testing.T) {
+	const reason = "waiting for a version upgrade to v1.31.0 to be propagated"
+	for machines, kind := range map[string]Kind{"a": ScaleUp, "a b c d e": ScaleDown, "a b c": Nothing} {
+		got := Next(Input{Desired: 3, MaxSurge: 1, Initialized: true, Machines: parse(t, machines), PendingVersion: "v1.31.0"})
+		if got.Kind != kind || (got.Blockers() == reason) != (kind != Nothing) {
+			t.Errorf("%s: %s, blocked by %q", machines, got.Kind, got.Blockers())
+		}
 	}
 }

@@ -143,7 +143,7 @@ func TestNewHooks(t *testing.T) {
 	_, err := c.CallAll(t.Context(), runtimehooksv1.BeforeWorkersUpgrade, cluster(), request, response)
 	testenv.Must(t, err)
 	body := server.Calls()[0].Body
-	if response.RetryAfterSeconds != 7 || !strings.Contains(string(body), `"apiVersion":"cluster.x-k8s.io/v1beta2"`) {
+	if response.RetryAfterSeconds != 7 || !strings.Contains(body, `"apiVersion":"cluster.x-k8s.io/v1beta2"`) {
 		t.Errorf("response %+v to %s", response, body)
 	}
 }

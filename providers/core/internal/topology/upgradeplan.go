@@ -1,9 +1,8 @@
 package topology
 
 import (
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 )
 
 // maxSteps is how many versions of an upgrade the status can have.

@@ -195,7 +195,8 @@ func (w *Cluster) rebase(
 	return errs, nil
 }
 
-// change validates a change of the topology against the old one, and a version that the class must list. The class is nil if it is not ready.
+// change validates a change of the topology against the old one, and a version that the class must list. The class is nil if it is not
+// ready.
 func (w *Cluster) change(
 	ctx context.Context, old, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (admission.Warnings, field.ErrorList, error) {

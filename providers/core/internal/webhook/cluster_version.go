@@ -27,7 +27,7 @@ func (w *Cluster) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	if lifecycle.IsPending(cluster, lifecycle.AfterClusterUpgrade) {
+	if w.options.RuntimeSDK && lifecycle.IsPending(cluster, lifecycle.AfterClusterUpgrade) {
 		reasons = append(reasons, fmt.Sprintf("hook %s is still to be called", lifecycle.AfterClusterUpgrade))
 	}
 	owned := []client.ListOption{

@@ -21,7 +21,8 @@ func Message(
 	case AfterControlPlaneInitialized:
 		return runtimehooksv1.AfterControlPlaneInitialized, &runtimehooksv1.AfterControlPlaneInitializedRequest{Cluster: sent},
 			&runtimehooksv1.AfterControlPlaneInitializedResponse{}, nil
-	case BeforeClusterUpgrade, BeforeControlPlaneUpgrade, AfterControlPlaneUpgrade, BeforeWorkersUpgrade, AfterWorkersUpgrade, AfterClusterUpgrade:
+	case BeforeClusterUpgrade, BeforeControlPlaneUpgrade, AfterControlPlaneUpgrade, BeforeWorkersUpgrade, AfterWorkersUpgrade,
+		AfterClusterUpgrade:
 		hook, request, response := upgradeMessage(sent, call)
 		return hook, request, response, nil
 	case BeforeClusterDelete:

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 )
 
-// maxUpgrades limits the versions in a response: nobody has that many, and each is a step.
+// maxUpgrades limits the versions in a response: Kubernetes has far fewer, and each is a step.
 const maxUpgrades = 100
 
 // GenerateUpgradePlan returns the versions of an upgrade that an extension chooses; they are not validated. Answers are used again until

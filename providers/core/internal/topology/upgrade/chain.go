@@ -89,7 +89,7 @@ func (e Ends) Listed(versions []string) (Chain, error) {
 	return c, nil
 }
 
-// Checked returns a Chain that somebody else chose, once it is valid. Without versions of workers, it gets as few as the skew allows.
+// Checked returns a Chain that an extension chose, or why it is not valid. Without versions of workers, it gets as few as the skew allows.
 func (e Ends) Checked(c Chain) (Chain, error) {
 	if err := e.checkControlPlane(c.ControlPlane); err != nil {
 		return Chain{}, fmt.Errorf("versions of the control plane: %w", err)
