@@ -11,24 +11,24 @@ import (
 // afterHooks calls the hooks of what has been completed, ends the record of an upgrade by several steps, and waits while hooks block. It is
 // the last step: an extension that fails keeps nothing else from being reconciled.
 func (c *Controller) afterHooks(ctx context.Context, s *scope) (step.Result, error) {
-	var errs []error
+	ends := s.plan.Versions.Complete() && lifecycle.Step(s.cluster) != ""
+	var initialized, upgraded []lifecycle.Call
 	if c.Planner.Hooks != nil {
-		initialized, due := lifecycle.Initialized(s.cluster)
-		upgraded := lifecycle.AfterUpgrade(s.cluster, s.plan.Versions)
-		if due || len(upgraded) > 0 && !c.hooks.remembers(s.cluster, upgraded[0]) {
-			if result, err := c.waitIfOutdated(ctx, s); err != nil || result.Ends() {
-				return result, err
-			}
+		if call, due := lifecycle.Initialized(s.cluster); due {
+			initialized = []lifecycle.Call{call}
 		}
-		if due {
-			errs = append(errs, c.afterHooksInOrder(ctx, s, []lifecycle.Call{initialized}))
-		}
-		errs = append(errs, c.afterHooksInOrder(ctx, s, upgraded))
+		upgraded = lifecycle.AfterUpgrade(s.cluster, s.plan.Versions)
 	}
-	if s.plan.Versions.Complete() {
+	if ends || len(initialized) > 0 || len(upgraded) > 0 && !c.hooks.remembers(s.cluster, upgraded[0]) {
+		if result, err := c.waitIfOutdated(ctx, s); err != nil || result.Ends() {
+			return result, err
+		}
+	}
+	err := errors.Join(c.afterHooksInOrder(ctx, s, initialized), c.afterHooksInOrder(ctx, s, upgraded))
+	if ends {
 		lifecycle.MarkStep(s.cluster, "")
 	}
-	return waitForHooks(s.plan.Hooks), errors.Join(errs...)
+	return waitForHooks(s.plan.Hooks), err
 }
 
 // afterHooksInOrder calls hooks until one of them fails or blocks.

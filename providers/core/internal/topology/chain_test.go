@@ -275,6 +275,21 @@ func TestALeaderWithAStaleStepWaits(t *testing.T) {
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 	w.expect("nothing changes", before, w.chained(c, nil))
 	w.expect("the second step", []any{"v1.32.0", "v1.32.0"}, []any{before.ControlPlane, before.Step})
+
+	for range 2 {
+		w.reconciled(c)
+		w.provisioned(c)
+		w.expectCached(c, "the end")
+	}
+	old = c.DeepCopy()
+	w.expect("all parts are upgraded, and the step is still recorded", "v1.33.0", w.chained(c, nil).Step)
+	changed(w, c, func(c *clusterv1.Cluster) { c.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation] = "v1.34.0" })
+	other = w.stale(&frozen{cluster: old})
+	if _, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+	w.expect("the record of an upgrade that has begun since stays", "v1.34.0", w.chained(c, nil).Step)
 }
 
 // attempted reconciles, which may fail: the condition has the error.

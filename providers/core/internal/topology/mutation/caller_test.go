@@ -452,8 +452,11 @@ func TestClasses(t *testing.T) {
 			}},
 		}))
 	}
+	upgrades := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "upgrades"}}
+	upgrades.Spec.Upgrade.External.GenerateUpgradePlanExtension = "plan.x"
+	testenv.Must(t, w.api.Client.Create(t.Context(), upgrades))
 	got, err := mutation.Classes(t.Context(), w.api.Client, "x")
-	if diff := cmp.Diff([]client.ObjectKey{{Namespace: "default", Name: "of"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]client.ObjectKey{{Namespace: "default", Name: "of"}, {Namespace: "default", Name: "upgrades"}}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
