@@ -275,6 +275,7 @@ func (s *setup) topology(ctx context.Context) error {
 	if s.extensions != nil {
 		patches := mutation.New(s.extensions, clock.RealClock{})
 		classes.Discover, clusters.Extension, clusters.Lifecycle = patches.DiscoverVariables, patches, s.extensions
+		clusters.Upgrades = patches
 	}
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, classes),

@@ -16,6 +16,9 @@ type report struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Rounds follow each other: each begins when the rollouts of the one before are complete.
 	Rounds []roundReport `json:"rounds"`
+	// ControlPlaneUpgrades and WorkersUpgrades are the versions that they get one after the other.
+	ControlPlaneUpgrades []string `json:"controlPlaneUpgrades,omitempty"`
+	WorkersUpgrades      []string `json:"workersUpgrades,omitempty"`
 	// Waiting is what does not happen after all rounds.
 	Waiting string `json:"waiting,omitempty"`
 }
@@ -52,7 +55,10 @@ type rolloutReport struct {
 
 // reportOf returns a plan for programs.
 func reportOf(plan *topologyplan.Plan) report {
-	r := report{ClusterClasses: keys(plan.ClusterClasses), Clusters: keys(plan.Clusters), Rounds: []roundReport{}, Waiting: plan.Waiting}
+	r := report{
+		ClusterClasses: keys(plan.ClusterClasses), Clusters: keys(plan.Clusters), Rounds: []roundReport{}, Waiting: plan.Waiting,
+		ControlPlaneUpgrades: plan.ControlPlaneUpgrades, WorkersUpgrades: plan.WorkersUpgrades,
+	}
 	if plan.Cluster != nil {
 		r.Cluster = plan.Cluster.String()
 	}

@@ -26,6 +26,7 @@ func (o *Options) show(ctx context.Context, plan *topologyplan.Plan) error {
 		fmt.Fprintf(o.IO.Out, "No changes for Cluster %q.\n", plan.Cluster)
 		return o.showWaiting(plan)
 	}
+	o.showChain(plan)
 	first := plan.Rounds[0]
 	if len(first.Changes) > 0 {
 		fmt.Fprintf(o.IO.Out, "Changes for Cluster %q:\n", plan.Cluster)
@@ -50,6 +51,18 @@ func (o *Options) list(kind string, keys []client.ObjectKey) {
 	fmt.Fprintf(o.IO.Out, "The following %s will be affected by the changes:\n", kind)
 	for _, key := range keys {
 		fmt.Fprintf(o.IO.Out, " * %s\n", key)
+	}
+	fmt.Fprintln(o.IO.Out)
+}
+
+// showChain writes the versions of an upgrade that has intermediate ones.
+func (o *Options) showChain(plan *topologyplan.Plan) {
+	if len(plan.ControlPlaneUpgrades) < 2 && len(plan.WorkersUpgrades) < 2 {
+		return
+	}
+	fmt.Fprintf(o.IO.Out, "The control plane is upgraded to: %s\n", strings.Join(plan.ControlPlaneUpgrades, ", "))
+	if len(plan.WorkersUpgrades) > 0 {
+		fmt.Fprintf(o.IO.Out, "Workers are upgraded to: %s\n", strings.Join(plan.WorkersUpgrades, ", "))
 	}
 	fmt.Fprintln(o.IO.Out)
 }

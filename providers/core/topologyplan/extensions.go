@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 )
 
 // extensions are the runtime extensions of a plan.
@@ -25,6 +26,9 @@ type extensions struct {
 	client *extension.Client
 	// patches are those that patch topologies.
 	patches patches.Extension
+	// upgrades are those that choose the versions of upgrades. They are called even if patches are skipped: without versions, there is no
+	// plan.
+	upgrades plan.UpgradePlans
 }
 
 // newExtensions returns the extensions of the ExtensionConfigs in a world.
@@ -39,7 +43,8 @@ func newExtensions(world *World, in Input) (*extensions, error) {
 		return nil, err
 	}
 	out := &extensions{client: client}
-	out.patches = reachable{mutation.New(out.client, clock.RealClock{})}
+	calls := mutation.New(out.client, clock.RealClock{})
+	out.patches, out.upgrades = reachable{calls}, calls
 	if in.SkipExtensions {
 		out.patches = skipped{}
 	}

@@ -55,6 +55,9 @@ type Plan struct {
 	// Rounds are what happens, one after the other: a round begins once the rollouts of the one before are complete. The first one
 	// begins at once; it is empty if the others only wait for rollouts that are already in progress.
 	Rounds []Round
+	// ControlPlaneUpgrades and WorkersUpgrades are the Kubernetes versions that they get one after the other, at most one if the upgrade has
+	// no intermediate versions.
+	ControlPlaneUpgrades, WorkersUpgrades []string
 	// Waiting is what does not happen even after all rounds, because of annotations or objects that are in progress; "" if nothing waits.
 	Waiting string
 }

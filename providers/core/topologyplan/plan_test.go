@@ -105,6 +105,32 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestChainedUpgrade plans an upgrade by several minor versions, which the class lists.
+func TestChainedUpgrade(t *testing.T) {
+	all := existing(t, cluster, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.34.0" })
+	for _, u := range all {
+		if u.GetKind() == "ClusterClass" {
+			versions := []any{"v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0", "v1.34.0"}
+			if err := unstructured.SetNestedSlice(u.Object, versions, "spec", "kubernetesVersions"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	plan, err := compute(t, Input{Objects: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	controlPlane, workers := []string{"modified KubeadmControlPlane"}, []string{"modified MachineDeployment"}
+	want := [][]string{controlPlane, controlPlane, controlPlane, workers, controlPlane, workers}
+	if diff := cmp.Diff(want, summary(plan)); diff != "" || plan.Waiting != "" {
+		t.Errorf("the control plane by each minor version, workers when they must (-want +got), waiting %q:\n%s", plan.Waiting, diff)
+	}
+	chain := [][]string{plan.ControlPlaneUpgrades, plan.WorkersUpgrades}
+	if diff := cmp.Diff([][]string{{"v1.31.0", "v1.32.0", "v1.33.0", "v1.34.0"}, {"v1.33.0", "v1.34.0"}}, chain); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+}
+
 func newWorld(t *testing.T) *World {
 	t.Helper()
 	w, err := NewWorld(nil)

@@ -75,6 +75,10 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 	if err != nil {
 		return Round{}, "", err
 	}
+	if len(p.plan.ControlPlaneUpgrades) == 0 {
+		chain := planned.Versions.Remaining
+		p.plan.ControlPlaneUpgrades, p.plan.WorkersUpgrades = chain.ControlPlane, chain.Workers
+	}
 	round := Round{Hooks: hooks.names}
 	for _, stage := range planned.Stages {
 		for _, change := range stage {
@@ -113,7 +117,7 @@ func (p *prediction) planner(applier *ssa.Applier, hooks plan.Hooks) *plan.Plann
 		Reader:   p.World,
 		External: external.Reader{Client: p.World, Versions: contract.APIVersions{Reader: p.World}},
 		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: plan.NewClasses(p.extensions.patches),
-		Hooks: hooks,
+		Hooks: hooks, Upgrades: p.extensions.upgrades,
 	}
 }
 
@@ -151,9 +155,13 @@ func (p *prediction) reference(cluster *clusterv1.Cluster, planned *plan.Plan, r
 	visible := after.DeepCopy()
 	lifecycle.MarkPending(after, planned.Hooks.Pending...)
 	lifecycle.MarkCalled(after, planned.Hooks.Called...)
-	for _, call := range lifecycle.After(after, planned.Versions) {
+	if initialized, due := lifecycle.Initialized(after); due {
+		lifecycle.MarkCalled(after, initialized.Hook)
+	}
+	for _, call := range lifecycle.AfterUpgrade(after, planned.Versions) {
 		lifecycle.MarkCalled(after, call.Hook)
 	}
+	lifecycle.MarkStep(after, planned.Versions.Step)
 	if err := p.PutTyped(after); err != nil || equality.Semantic.DeepEqual(cluster, visible) {
 		return err
 	}

@@ -173,7 +173,7 @@ type AfterClusterUpgradeResponse struct {
 	CommonRetryResponse `json:",inline"`
 }
 
-// AfterClusterUpgrade is called after control plane and workers were upgraded. It does not block yet.
+// AfterClusterUpgrade is called after control plane and workers were upgraded. It can block.
 func AfterClusterUpgrade(*AfterClusterUpgradeRequest, *AfterClusterUpgradeResponse) {}
 
 var _ RequestObject = &BeforeClusterDeleteRequest{}
@@ -216,13 +216,14 @@ func registerLifecycleHooks(b *runtimecatalog.Builder) {
 	register(AfterControlPlaneInitialized, "Called after the control plane is initialized",
 		"Called for Clusters with a managed topology only, once the control plane accepts requests. It does not block.")
 	register(BeforeClusterUpgrade, "Called before a Cluster is upgraded",
-		"Called for Clusters with a managed topology only, before the control plane gets the new version. While the response has a "+
+		"Called for Clusters with a managed topology only, before an upgrade begins. While the response has a "+
 			"non-zero retryAfterSeconds, control plane and workers keep their version.")
 	register(AfterControlPlaneUpgrade, "Called after the control plane is upgraded",
-		"Called for Clusters with a managed topology only, before the workers get the new version. While the response has a non-zero "+
-			"retryAfterSeconds, workers keep their version.")
+		"Called for Clusters with a managed topology only, after each step of the upgrade of a control plane. While the response has a "+
+			"non-zero retryAfterSeconds, workers keep their version, and the next step does not begin.")
 	register(AfterClusterUpgrade, "Called after a Cluster is upgraded",
-		"Called for Clusters with a managed topology only, after control plane and workers have the new version. It does not block.")
+		"Called for Clusters with a managed topology only, after control plane and workers have the new version. While the response has a "+
+			"non-zero retryAfterSeconds, the upgrade is not complete: the Cluster cannot get another version.")
 	register(BeforeClusterDelete, "Called before a Cluster is deleted",
 		"Called for Clusters with a managed topology only, after their deletion was requested. While the response has a non-zero "+
 			"retryAfterSeconds, no object of the Cluster is deleted.")

@@ -45,6 +45,7 @@ func checks() []preflight.Check[request] {
 		}
 	}
 	return []preflight.Check[request]{
+		{Name: "VersionPropagated", Run: versionPropagated},
 		{Name: checkRetryPeriod, Run: retryPeriod},
 		{Name: checkMaxRetry, Run: maxRetry},
 		{Name: checkNotTheOnlyMachine, Run: initialized(notTheOnlyMachine)},
@@ -66,6 +67,15 @@ const (
 // cannot reports whether a Machine cannot be remediated because a check fails; otherwise its remediation is deferred.
 func cannot(check string) bool {
 	return slices.Contains([]string{checkRetryPeriod, checkMaxRetry, checkNotTheOnlyMachine, checkHealthyMachineRemains}, check)
+}
+
+func versionPropagated(r request) []preflight.Failure {
+	version := r.PendingVersion()
+	if version == "" {
+		return nil
+	}
+	return preflight.Because(fmt.Sprintf("KubeadmControlPlane can't remediate while waiting for a version upgrade to %s to be propagated "+
+		"from Cluster.spec.topology", version))
 }
 
 func retryPeriod(r request) []preflight.Failure {

@@ -43,6 +43,14 @@ func TestPreflight(t *testing.T) {
 	}{
 		{reason: "all checks pass", given: func(*testing.T, *kcptest.World, *membership.State) {}},
 		{
+			reason: "a replacement would have the old version", want: []string{"VersionPropagated"},
+			message: "KubeadmControlPlane can't remediate while waiting for a version upgrade to v1.99.0 to be propagated from Cluster.spec.topology",
+			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) {
+				w.Cluster.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "c"}, Version: "v1.99.0"}
+				w.Cluster.Generation = 2
+			},
+		},
+		{
 			reason: "a replacement cannot join without the only Machine", want: []string{"NotTheOnlyMachine", "HealthyMachineRemains"}, message: "The only Machine of a control plane cannot be replaced",
 			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) { w.Machines = w.Machines[1:2] },
 		},

@@ -51,6 +51,8 @@ type Input struct {
 	NoQuorum string
 	// Unreachable is why the state of the workload cluster is unknown. Empty if it is known.
 	Unreachable string
+	// PendingVersion is the version that the topology is about to give the control plane. Empty if there is none.
+	PendingVersion string
 }
 
 // Kind is a kind of action.

@@ -236,3 +236,14 @@ func TestReplacement(t *testing.T) {
 		})
 	}
 }
+
+// TestPendingVersion is about a version that is about to change: Machines that are created now would be replaced at once.
+func TestPendingVersion(t *testing.T) {
+	const reason = "waiting for a version upgrade to v1.31.0 to be propagated"
+	for machines, kind := range map[string]Kind{"a": ScaleUp, "a b c d e": ScaleDown, "a b c": Nothing} {
+		got := Next(Input{Desired: 3, MaxSurge: 1, Initialized: true, Machines: parse(t, machines), PendingVersion: "v1.31.0"})
+		if got.Kind != kind || (got.Blockers() == reason) != (kind != Nothing) {
+			t.Errorf("%s: %s, blocked by %q", machines, got.Kind, got.Blockers())
+		}
+	}
+}

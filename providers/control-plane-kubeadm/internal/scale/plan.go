@@ -30,7 +30,10 @@ func Plan(state membership.State, unreachable string) (Action, step.Result) {
 
 // input returns what Next decides on.
 func input(state membership.State, unreachable string) Input {
-	in := Input{Desired: state.Desired(), MaxSurge: 1, Initialized: state.Initialized(), OrphanedMembers: state.OrphanedMembers()}
+	in := Input{
+		Desired: state.Desired(), MaxSurge: 1, Initialized: state.Initialized(), OrphanedMembers: state.OrphanedMembers(),
+		PendingVersion: state.PendingVersion(),
+	}
 	if surge := state.KCP.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
 		in.MaxSurge = surge.IntValue()
 	}

@@ -10,6 +10,8 @@ import (
 
 // The names of the checks.
 const (
+	// VersionPropagated passes if the topology is not about to change the version: Machines would be replaced at once.
+	VersionPropagated = "VersionPropagated"
 	// WorkloadReachable passes if the workload cluster responds.
 	WorkloadReachable = "WorkloadReachable"
 	// NoMachineDeleting passes if no Machine is being deleted: its etcd member may not have been removed yet, and there is one
@@ -31,11 +33,19 @@ type proposal struct {
 // checks returns the checks that must pass before the number of Machines changes, in the order in which failures are reported.
 func checks() []preflight.Check[proposal] {
 	return []preflight.Check[proposal]{
+		{Name: VersionPropagated, Run: versionPropagated},
 		{Name: WorkloadReachable, Run: workloadReachable},
 		{Name: NoMachineDeleting, Run: noMachineDeleting},
 		{Name: MachinesHealthy, Run: machinesHealthy},
 		{Name: NoOrphanedMembers, Run: noOrphanedMembers},
 	}
+}
+
+func versionPropagated(p proposal) []preflight.Failure {
+	if p.PendingVersion == "" {
+		return nil
+	}
+	return preflight.Because(fmt.Sprintf("waiting for a version upgrade to %s to be propagated", p.PendingVersion))
 }
 
 func workloadReachable(p proposal) []preflight.Failure {

@@ -270,10 +270,11 @@ func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, 
 	}
 	sent.SetSettings(h.settings(e.settings))
 	empty(e.response)
-	if sent, err = c.payloads.request(ctx, gvh, h.wantsV1Beta2(), sent); err != nil {
+	inV1Beta2 := c.payloads.inV1Beta2(gvh, h)
+	if sent, err = c.payloads.request(ctx, gvh, inV1Beta2, sent); err != nil {
 		return err
 	}
-	received, translate := c.payloads.response(ctx, h.wantsV1Beta2(), e.response)
+	received, translate := c.payloads.response(ctx, inV1Beta2, e.response)
 	post := func() error {
 		if err := c.caller.Post(ctx, to, h.call(gvh), sent, received); err != nil {
 			return err

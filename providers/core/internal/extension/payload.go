@@ -34,6 +34,11 @@ func Supported(version string) bool {
 	return version == "" || version == clusterv1beta1.GroupVersion.Version || version == clusterv1.GroupVersion.Version
 }
 
+// inV1Beta2 reports whether payloads of a hook are in v1beta2 for a handler. Hooks that v1.7 did not have are in v1beta2 only.
+func (p *payloads) inV1Beta2(hook runtimecatalog.GroupVersionHook, h handler) bool {
+	return h.wantsV1Beta2() || !p.catalog.IsHookRegistered(hook)
+}
+
 // request returns a request, which it may change, with its Cluster in v1beta2 or in v1beta1. Other fields are the same.
 func (p *payloads) request(
 	ctx context.Context, hook runtimecatalog.GroupVersionHook, inV1Beta2 bool, request runtimehooksv1.RequestObject,
@@ -81,33 +86,24 @@ func (p *payloads) cluster(ctx context.Context, in *clusterv1.Cluster) (*cluster
 }
 
 // response returns a response to decode into, and what copies it into the one that was asked for. They are the same, unless the response
-// has types of v1beta1, or fields that are not used yet.
+// has types of v1beta1.
 func (p *payloads) response(
 	ctx context.Context, inV1Beta2 bool, into runtimehooksv1.ResponseObject,
 ) (runtimehooksv1.ResponseObject, func() error) {
-	switch wanted := into.(type) {
-	case *runtimehooksv1.DiscoverVariablesResponse:
-		if inV1Beta2 {
-			break
-		}
-		received := &hooksv1beta1.DiscoverVariablesResponse{}
-		return received, func() error {
-			older, class := &clusterv1beta1.ClusterClass{}, &clusterv1.ClusterClass{}
-			older.Spec.Variables = received.Variables
-			if err := p.conversion.Convert(ctx, older, class); err != nil {
-				return fmt.Errorf("converting the variables to v1beta2: %w", err)
-			}
-			*wanted = runtimehooksv1.DiscoverVariablesResponse{
-				TypeMeta: received.TypeMeta, CommonResponse: received.CommonResponse, Variables: class.Spec.Variables,
-			}
-			return nil
-		}
-	case *runtimehooksv1.AfterClusterUpgradeResponse: // The hook does not block, whatever the extension answers.
-		received := &hooksv1beta1.AfterClusterUpgradeResponse{}
-		return received, func() error {
-			wanted.TypeMeta, wanted.CommonResponse = received.TypeMeta, received.CommonResponse
-			return nil
-		}
+	wanted, ok := into.(*runtimehooksv1.DiscoverVariablesResponse)
+	if !ok || inV1Beta2 {
+		return into, func() error { return nil }
 	}
-	return into, func() error { return nil }
+	received := &hooksv1beta1.DiscoverVariablesResponse{}
+	return received, func() error {
+		older, class := &clusterv1beta1.ClusterClass{}, &clusterv1.ClusterClass{}
+		older.Spec.Variables = received.Variables
+		if err := p.conversion.Convert(ctx, older, class); err != nil {
+			return fmt.Errorf("converting the variables to v1beta2: %w", err)
+		}
+		*wanted = runtimehooksv1.DiscoverVariablesResponse{
+			TypeMeta: received.TypeMeta, CommonResponse: received.CommonResponse, Variables: class.Spec.Variables,
+		}
+		return nil
+	}
 }

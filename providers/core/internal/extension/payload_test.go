@@ -2,7 +2,9 @@ package extension_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -117,7 +119,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestAfterClusterUpgrade gets an answer that would block, if the hook did.
+// TestAfterClusterUpgrade gets an answer that blocks, from extensions of either version: v1.12 had that with v1beta1.
 func TestAfterClusterUpgrade(t *testing.T) {
 	server := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Answers(map[string]any{"afterclusterupgrade/h": retry("Success", "m", 7)}))
 	for _, payload := range []func(*runtimev1.ExtensionConfig){func(*runtimev1.ExtensionConfig) {}, inV1Beta2} {
@@ -125,8 +127,23 @@ func TestAfterClusterUpgrade(t *testing.T) {
 		response := &runtimehooksv1.AfterClusterUpgradeResponse{}
 		answers, err := c.CallAll(t.Context(), runtimehooksv1.AfterClusterUpgrade, cluster(), &runtimehooksv1.AfterClusterUpgradeRequest{}, response)
 		testenv.Must(t, err)
-		if response.Message != "m" || response.RetryAfterSeconds != 0 || answers[0].RetryAfter != 0 {
+		if response.Message != "m" || response.RetryAfterSeconds != 7 || answers[0].RetryAfter != 7*time.Second {
 			t.Errorf("response %+v, answers %+v", response, answers)
 		}
+	}
+}
+
+// TestNewHooks is about hooks that v1.7 did not have: their Cluster is in v1beta2, also if the extension does not request that.
+func TestNewHooks(t *testing.T) {
+	server := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Answers(map[string]any{"beforeworkersupgrade/h": retry("Success", "m", 7)}))
+	c := newClient(t, config("e", server, "BeforeWorkersUpgrade/h"))
+	request := &runtimehooksv1.BeforeWorkersUpgradeRequest{Cluster: *cluster(), FromKubernetesVersion: "v1.30.0"}
+	request.Cluster.APIVersion = clusterv1.GroupVersion.String()
+	response := &runtimehooksv1.BeforeWorkersUpgradeResponse{}
+	_, err := c.CallAll(t.Context(), runtimehooksv1.BeforeWorkersUpgrade, cluster(), request, response)
+	testenv.Must(t, err)
+	body := server.Calls()[0].Body
+	if response.RetryAfterSeconds != 7 || !strings.Contains(body, `"apiVersion":"cluster.x-k8s.io/v1beta2"`) {
+		t.Errorf("response %+v to %s", response, body)
 	}
 }

@@ -112,13 +112,17 @@ func controlPlaneIsStable(c creation) []preflight.Failure {
 }
 
 // pendingUpgrade returns the version that the topology is going to give the control plane. While a lifecycle hook blocks the upgrade, which
-// may last for days, it is not pending: Machines that fail must be replaced.
+// may last for days, it is not pending: Machines that fail must be replaced. Of an upgrade by several steps, the present step counts.
 func (c creation) pendingUpgrade() (next semver.Version, pending bool) {
 	topology := c.cluster.Spec.Topology
 	if !topology.IsDefined() || topologyReason(c.cluster) == clusterv1.TopologyReconciledHookBlockingV1Beta1Reason {
 		return next, false
 	}
-	next, err := semver.ParseTolerant(topology.Version)
+	version := topology.Version
+	if step := c.cluster.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]; step != "" {
+		version = step
+	}
+	next, err := semver.ParseTolerant(version)
 	return next, err == nil && !next.EQ(c.version)
 }
 

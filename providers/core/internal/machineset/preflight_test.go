@@ -42,6 +42,7 @@ func TestPreflight(t *testing.T) {
 		skip      string
 		only      Checks
 		topology  string // its version
+		step      string // of an upgrade by several
 		reason1   string // of condition TopologyReconciled in v1beta1
 		reason2   string // in v1beta2
 		want      string
@@ -69,6 +70,9 @@ func TestPreflight(t *testing.T) {
 		"OtherBootstrap": {reason: "other bootstrap providers have no such requirement", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "OtherTemplate"},
 		"Pending": {reason: "the topology is going to upgrade the control plane", plane: stable("v1.30.1"), version: "v1.30.1", topology: "v1.31.0",
 			want: "ControlPlaneIsStable: the control plane is going to be upgraded to v1.31.0"},
+		"Step": {reason: "the control plane has the version of the present step", plane: stable("v1.31.1"), version: "v1.31.1", topology: "v1.33.0", step: "v1.31.1"},
+		"NextStep": {reason: "the next step is about to begin", plane: stable("v1.31.1"), version: "v1.31.1", topology: "v1.33.0", step: "v1.32.0",
+			want: "ControlPlaneIsStable: the control plane is going to be upgraded to v1.32.0"},
 		"Blocked": {reason: "a hook blocks the upgrade, for days", plane: stable("v1.30.1"), version: "v1.30.1", topology: "v1.31.0", reason1: "LifecycleHookBlocking"},
 		"Behind": {reason: "the MachineSet is going to be upgraded", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0",
 			want: "ControlPlaneVersionSkew: version v1.30.1 is not yet that of the control plane, v1.31.0"},
@@ -100,6 +104,9 @@ func TestPreflight(t *testing.T) {
 				c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp")
 				if tc.topology != "" {
 					c.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: tc.topology}
+				}
+				if tc.step != "" {
+					c.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: tc.step}
 				}
 				if tc.reason1 != "" {
 					condition.Set(c, condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo, tc.reason1, ""))

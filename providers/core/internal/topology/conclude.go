@@ -41,6 +41,9 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		// The next reconcile sees the current objects; users need not know.
 		return result, err
 	}
+	if err == nil {
+		stateUpgradePlan(s.cluster, s.plan.Versions)
+	}
 	c.state(s, reconciled(s.plan, err), reconciledReport(s.plan, err))
 	return result, err
 }

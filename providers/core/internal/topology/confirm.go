@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -47,7 +48,8 @@ func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, err
 	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1.ClusterFinalizer) {
 		return c.changesObjects(ctx, s.plan, false)
 	}
-	if !spec.InfrastructureRef.IsDefined() || !spec.ControlPlaneRef.IsDefined() || len(s.plan.Hooks.Pending)+len(s.plan.Hooks.Called) > 0 {
+	if !spec.InfrastructureRef.IsDefined() || !spec.ControlPlaneRef.IsDefined() || len(s.plan.Hooks.Pending)+len(s.plan.Hooks.Called) > 0 ||
+		s.plan.Versions.Step != "" && s.plan.Versions.Step != lifecycle.Step(s.cluster) {
 		return true, nil
 	}
 	return c.changesObjects(ctx, s.plan, true)
@@ -80,6 +82,7 @@ func (c *Controller) changesObjects(ctx context.Context, planned *plan.Plan, cre
 func sameCluster(live, planned *clusterv1.Cluster) bool {
 	was, is := &planned.Spec, &live.Spec
 	return sameAnnotation(live, planned, runtimev1.PendingHooksAnnotation) &&
+		sameAnnotation(live, planned, clusterv1.ClusterTopologyUpgradeStepAnnotation) &&
 		sameAnnotation(live, planned, conversion.OlderVersionAnnotation) && // It has the sources of variables.
 		equality.Semantic.DeepEqual(was.Topology, is.Topology) &&
 		equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) &&

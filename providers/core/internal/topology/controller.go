@@ -37,6 +37,8 @@ type Options struct {
 	Extension patches.Extension
 	// Lifecycle calls the extensions of lifecycle hooks. If it is nil, there are none.
 	Lifecycle Caller
+	// Upgrades asks extensions for the versions of upgrades. If it is nil, classes with such an extension cannot upgrade Clusters.
+	Upgrades plan.UpgradePlans
 	// Clusters connects to workload clusters, for the versions of the Nodes of MachinePools. It must cache Nodes. If it is nil, a
 	// MachinePool counts as upgraded as soon as its spec is.
 	Clusters *remote.Clusters
@@ -50,6 +52,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	clients := step.ClientsOf(mgr, controllerName, o.Filter)
 	clients.Recent = o.Recent
 	c := newController(clients, mgr.GetCache(), plan.NewClasses(o.Extension))
+	c.Planner.Upgrades = o.Upgrades
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	if o.Lifecycle != nil {

@@ -7,12 +7,13 @@
 //	confirm    before existing objects are changed or deleted, Cluster and ClusterClass are read from the API server: the
 //	           plan must be based on their latest versions
 //	reference  the Cluster has its labels, its finalizer, references to infrastructure cluster and control plane, and a record
-//	           of the hooks that are still to be called
+//	           of the hooks that are still to be called, and of the step of an upgrade by several
 //	apply      objects that differ are applied, server-side, as the field manager capi-topology
 //	leftovers  templates that an earlier reconcile replaced but did not delete are found
 //	prune      workers that were removed from the topology, disabled health checks and unused templates are deleted; whether
 //	           a template is unused is checked against the API server, not the cache
-//	after-hooks  the lifecycle hooks of what has been completed are called; while other hooks block, the next call is awaited
+//	after-hooks  the lifecycle hooks of what has been completed are called, and the record of an upgrade by several steps ends; while
+//	           hooks block, the next call is awaited
 //
 // Plans are computed from caches, and whether applying an object would change it is decided locally (package ssa), so a Cluster
 // that is up to date costs no requests. A template is replaced only if its desired content changed, and if the API server

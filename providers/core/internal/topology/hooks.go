@@ -35,10 +35,13 @@ type lifecycleHooks struct {
 	clock  clock.PassiveClock
 
 	mu      sync.Mutex
-	answers map[types.UID]blockingAnswer
+	answers map[types.UID]map[lifecycle.Hook]blockingAnswer
 }
 
-// blockingAnswer is an answer that blocks. At most one hook blocks a Cluster at a time.
+// maxReuse is the longest time that an answer is used again.
+const maxReuse = 24 * time.Hour
+
+// blockingAnswer is an answer that blocks.
 type blockingAnswer struct {
 	lifecycle.Answer
 	question string
@@ -46,13 +49,13 @@ type blockingAnswer struct {
 }
 
 func newLifecycleHooks(caller Caller, clock clock.PassiveClock) *lifecycleHooks {
-	return &lifecycleHooks{caller: caller, clock: clock, answers: map[types.UID]blockingAnswer{}}
+	return &lifecycleHooks{caller: caller, clock: clock, answers: map[types.UID]map[lifecycle.Hook]blockingAnswer{}}
 }
 
 // Ask implements plan.Hooks.
 func (h *lifecycleHooks) Ask(ctx context.Context, cluster *clusterv1.Cluster, call lifecycle.Call) (lifecycle.Answer, error) {
-	question := fmt.Sprint(call, cluster.Generation, cluster.Labels, cluster.Annotations)
-	if answer, ok := h.recall(cluster.UID, question); ok {
+	question := questionOf(cluster, call)
+	if answer, ok := h.recall(cluster.UID, call.Hook, question); ok {
 		return answer, nil
 	}
 	hook, request, response, err := lifecycle.Message(cluster, call)
@@ -65,22 +68,36 @@ func (h *lifecycleHooks) Ask(ctx context.Context, cluster *clusterv1.Cluster, ca
 	}
 	answer := lifecycle.Answer{Message: response.GetMessage()}
 	if retry, ok := response.(runtimehooksv1.RetryResponseObject); ok {
-		answer.RetryAfter = time.Duration(retry.GetRetryAfterSeconds()) * time.Second
+		answer.RetryAfter = min(time.Duration(retry.GetRetryAfterSeconds())*time.Second, maxReuse)
 	}
 	for _, one := range answers {
 		if one.RetryAfter > 0 {
 			answer.Extensions = append(answer.Extensions, one.Handler)
 		}
 	}
-	h.remember(cluster.UID, question, answer)
+	h.remember(cluster.UID, call.Hook, question, answer)
 	return answer, nil
 }
 
+// questionOf identifies a call for a Cluster.
+func questionOf(cluster *clusterv1.Cluster, call lifecycle.Call) string {
+	return fmt.Sprint(call, cluster.Generation, cluster.Labels, cluster.Annotations)
+}
+
+// remembers reports whether Ask would return an answer without calling an extension. It may be called on nil.
+func (h *lifecycleHooks) remembers(cluster *clusterv1.Cluster, call lifecycle.Call) bool {
+	if h == nil {
+		return false
+	}
+	_, ok := h.recall(cluster.UID, call.Hook, questionOf(cluster, call))
+	return ok
+}
+
 // recall returns the last answer, with the time that is left, if it is still valid.
-func (h *lifecycleHooks) recall(cluster types.UID, question string) (lifecycle.Answer, bool) {
+func (h *lifecycleHooks) recall(cluster types.UID, hook lifecycle.Hook, question string) (lifecycle.Answer, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	last, ok := h.answers[cluster]
+	last, ok := h.answers[cluster][hook]
 	left := last.until.Sub(h.clock.Now())
 	if !ok || last.question != question || left <= 0 {
 		return lifecycle.Answer{}, false
@@ -90,16 +107,24 @@ func (h *lifecycleHooks) recall(cluster types.UID, question string) (lifecycle.A
 	return answer, true
 }
 
-func (h *lifecycleHooks) remember(cluster types.UID, question string, answer lifecycle.Answer) {
+func (h *lifecycleHooks) remember(cluster types.UID, hook lifecycle.Hook, question string, answer lifecycle.Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.answers, cluster)
-	if answer.RetryAfter > 0 {
-		h.answers[cluster] = blockingAnswer{Answer: answer, question: question, until: h.clock.Now().Add(answer.RetryAfter)}
+	known := h.answers[cluster]
+	delete(known, hook)
+	switch {
+	case answer.RetryAfter > 0:
+		if known == nil {
+			known = map[lifecycle.Hook]blockingAnswer{}
+			h.answers[cluster] = known
+		}
+		known[hook] = blockingAnswer{Answer: answer, question: question, until: h.clock.Now().Add(answer.RetryAfter)}
+	case len(known) == 0:
+		delete(h.answers, cluster)
 	}
 }
 
-// forget drops the answer for a Cluster, or, after a change of the extensions, all answers.
+// forget drops the answers for a Cluster, or, after a change of the extensions, all answers.
 func (h *lifecycleHooks) forget(clusters ...types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

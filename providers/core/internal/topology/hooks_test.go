@@ -30,6 +30,8 @@ type extensions struct {
 	calls []string
 	// told is the message of the next answer; it changes with each call.
 	told int
+	// detailed makes calls have the versions of all requests.
+	detailed bool
 }
 
 func (e *extensions) CallAll(_ context.Context, _ runtimecatalog.Hook, _ client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) ([]extension.Answer, error) {
@@ -37,6 +39,9 @@ func (e *extensions) CallAll(_ context.Context, _ runtimecatalog.Hook, _ client.
 	call := hook
 	if r, ok := request.(*runtimehooksv1.BeforeClusterUpgradeRequest); ok {
 		call += " " + r.FromKubernetesVersion + " " + r.ToKubernetesVersion
+	}
+	if e.detailed {
+		call = hook + detailsOf(request)
 	}
 	e.calls = append(e.calls, call)
 	if e.err != nil {
@@ -107,7 +112,7 @@ func TestLifecycleHooks(t *testing.T) {
 		return func() { e.block[hook] = false; clock.SetTime(clock.Now().Add(10 * time.Second)) }
 	}
 	const old, next, blocking = "v1.30.0", "v1.31.0", clusterv1.TopologyReconciledHookBlockingV1Beta1Reason
-	const pendingUpgrade = "AfterClusterUpgrade,AfterControlPlaneUpgrade"
+	const pendingUpgrade, pendingWorkers = "AfterClusterUpgrade,AfterControlPlaneUpgrade", "AfterClusterUpgrade,AfterWorkersUpgrade"
 	oldMachine := w.machine(c, "md-0", old)
 	block("BeforeClusterCreate")
 	steps := []struct {
@@ -139,17 +144,21 @@ func TestLifecycleHooks(t *testing.T) {
 			[]string{"BeforeClusterUpgrade v1.30.0 v1.31.0"}, "", blocking, `hook "BeforeClusterUpgrade" is blocking: answer 3 (extension b.x)`, []any{old, old},
 		}},
 		{"released: the control plane is upgraded", release("BeforeClusterUpgrade"), state{
-			[]string{"BeforeClusterUpgrade v1.30.0 v1.31.0"}, pendingUpgrade, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason,
+			[]string{"BeforeClusterUpgrade v1.30.0 v1.31.0", "BeforeControlPlaneUpgrade"}, pendingUpgrade, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason,
 			"MachineDeployment(s) c-md-0 rollout and upgrade to version v1.31.0 on hold. Control plane is upgrading to version v1.31.0", []any{next, old},
 		}},
 		{"the workers are blocked", func() { block("AfterControlPlaneUpgrade"); w.provisioned(c) }, state{
 			[]string{"AfterControlPlaneUpgrade"}, pendingUpgrade, blocking, `hook "AfterControlPlaneUpgrade" is blocking: answer 4 (extension b.x)`, []any{next, old},
 		}},
 		{"released: the workers are upgraded", release("AfterControlPlaneUpgrade"), state{
-			[]string{"AfterControlPlaneUpgrade"}, "AfterClusterUpgrade", "", "", []any{next, next},
+			[]string{"AfterControlPlaneUpgrade", "BeforeWorkersUpgrade"}, pendingWorkers, "", "", []any{next, next},
 		}},
-		{"an old Machine is left", func() { w.created(w.machine(c, "md-0", next)) }, state{nil, "AfterClusterUpgrade", "", "", []any{next, next}}},
-		{"the upgrade is complete", func() { w.removed(oldMachine) }, state{[]string{"AfterClusterUpgrade"}, "", "", "", []any{next, next}}},
+		{"an old Machine is left", func() { w.created(w.machine(c, "md-0", next)) }, state{nil, pendingWorkers, "", "", []any{next, next}}},
+		{"all have been upgraded, and the end is blocked", func() { block("AfterClusterUpgrade"); w.removed(oldMachine) }, state{
+			[]string{"AfterWorkersUpgrade", "AfterClusterUpgrade"}, "AfterClusterUpgrade", blocking,
+			`hook "AfterClusterUpgrade" is blocking: answer 5 (extension b.x)`, []any{next, next},
+		}},
+		{"the upgrade is complete", release("AfterClusterUpgrade"), state{[]string{"AfterClusterUpgrade"}, "", "", "", []any{next, next}}},
 		{"nothing is due", func() {}, state{nil, "", "", "", []any{next, next}}},
 	}
 	for _, step := range steps {

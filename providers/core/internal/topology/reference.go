@@ -12,7 +12,7 @@ import (
 )
 
 // reference writes labels, finalizer and references into the Cluster before the objects are created, so that its deletion
-// finds all of them, and which hooks to call before what makes them pending is applied.
+// finds all of them; and which hooks to call, and which step of an upgrade begins, before what makes them so is applied.
 func (c *Controller) reference(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster.Labels == nil {
 		s.cluster.Labels = map[string]string{}
@@ -22,5 +22,8 @@ func (c *Controller) reference(_ context.Context, s *scope) (step.Result, error)
 	s.cluster.Spec.InfrastructureRef, s.cluster.Spec.ControlPlaneRef = s.plan.InfrastructureRef, s.plan.ControlPlaneRef
 	lifecycle.MarkCalled(s.cluster, s.plan.Hooks.Called...)
 	lifecycle.MarkPending(s.cluster, s.plan.Hooks.Pending...)
+	if s.plan.Versions.Step != "" {
+		lifecycle.MarkStep(s.cluster, s.plan.Versions.Step)
+	}
 	return step.Checkpoint(), nil
 }

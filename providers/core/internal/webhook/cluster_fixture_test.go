@@ -100,6 +100,7 @@ func (w *world) webhook(t *testing.T) *Cluster {
 		},
 		Clock:           w.clock,
 		ClusterTopology: true,
+		RuntimeSDK:      true,
 		MachinePool:     true,
 	})
 	if err != nil {

@@ -91,15 +91,15 @@ func (w *Cluster) topology(
 	errs = append(errs, check.Version(topology.Version, path.Child("version"))...)
 	errs = append(errs, check.Topology(topology, path)...)
 
-	warnings, classErrs, err := w.againstClass(ctx, old, cluster, path)
+	class, warnings, classErrs, err := w.againstClass(ctx, old, cluster, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	errs = append(errs, classErrs...)
-	if old == nil || len(errs) > 0 {
+	if len(errs) > 0 {
 		return warnings, errs, nil
 	}
-	changeWarnings, changeErrs, err := w.change(ctx, old, cluster, path)
+	changeWarnings, changeErrs, err := w.change(ctx, old, cluster, class, path)
 	return append(warnings, changeWarnings...), append(errs, changeErrs...), err
 }
 
@@ -148,27 +148,27 @@ func validateConcurrency(cluster *clusterv1.Cluster) field.ErrorList {
 }
 
 // againstClass validates a topology against its class. A new Cluster may be created before its class; an existing one must not
-// be changed to a class that does not exist.
+// be changed to a class that does not exist. The class is nil if it is not ready.
 func (w *Cluster) againstClass(
 	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
-) (admission.Warnings, field.ErrorList, error) {
+) (*clusterv1.ClusterClass, admission.Warnings, field.ErrorList, error) {
 	key := cluster.GetClassKey()
 	found, err := w.waitForClass(ctx, key)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if found.missing && old != nil {
-		return nil, field.ErrorList{field.Invalid(path.Child("classRef", "name"), key.Name, fmt.Sprintf(
+		return nil, nil, field.ErrorList{field.Invalid(path.Child("classRef", "name"), key.Name, fmt.Sprintf(
 			"the ClusterClass does not exist in namespace %q: create it first", key.Namespace))}, nil
 	}
 	if found.class == nil {
-		return admission.Warnings{fmt.Sprintf(
+		return nil, admission.Warnings{fmt.Sprintf(
 			"The topology of Cluster %s/%s could not be validated against its ClusterClass and will not be reconciled until it can be: %v",
 			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
 	}
 	errs, err := w.byClass(ctx, old, cluster, found.class, path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	var before field.ErrorList
 	if old != nil {
@@ -176,10 +176,10 @@ func (w *Cluster) againstClass(
 	}
 	errs = append(errs, webhooks.WithoutOld(before, check.Autoscaling(&cluster.Spec.Topology, found.class, path))...)
 	if old == nil || !old.Spec.Topology.IsDefined() || old.GetClassKey() == key {
-		return nil, errs, nil
+		return found.class, nil, errs, nil
 	}
 	rebase, err := w.rebase(ctx, old, found.class, path.Child("classRef", "name"))
-	return nil, append(errs, rebase...), err
+	return found.class, nil, append(errs, rebase...), err
 }
 
 // rebase validates a change to another class.
@@ -212,10 +212,16 @@ func displayed(class, other client.ObjectKey) string {
 	return class.String()
 }
 
-// change validates a change of the topology against the old one.
+// change validates a change of the topology against the old one, and a version that the class must list. The class is nil if it is not
+// ready.
 func (w *Cluster) change(
-	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
+	ctx context.Context, old, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (admission.Warnings, field.ErrorList, error) {
+	at := path.Child("version")
+	if old == nil {
+		warnings, errs := unlessUnsafe(cluster, listedVersion(cluster, class, at))
+		return warnings, errs, nil
+	}
 	if !old.Spec.Topology.IsDefined() {
 		name := clusterv1.ClusterTopologyUnsafeUpdateClassNameAnnotation
 		if _, allowed := cluster.Annotations[name]; allowed {
@@ -224,26 +230,68 @@ func (w *Cluster) change(
 		return nil, field.ErrorList{field.Forbidden(path.Child("classRef", "name"), fmt.Sprintf(
 			"a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation %s", name))}, nil
 	}
+	if old.Spec.Topology.Version == cluster.Spec.Topology.Version {
+		if old.GetClassKey() == cluster.GetClassKey() {
+			return nil, nil, nil
+		}
+		warnings, errs := unlessUnsafe(cluster, listedVersion(cluster, class, at))
+		return warnings, errs, nil
+	}
+	errs, err := w.versionChange(ctx, old, cluster, class, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings, errs := unlessUnsafe(cluster, errs)
+	if len(errs) > 0 {
+		return nil, w.wayBack(ctx, cluster, old.Spec.Topology.Version, errs), nil
+	}
+	return append(warnings, w.frozenRegistry(ctx, cluster)...), nil, nil
+}
+
+// unlessUnsafe makes errors of a version warnings, if the annotation for that is set.
+func unlessUnsafe(cluster *clusterv1.Cluster, errs field.ErrorList) (admission.Warnings, field.ErrorList) {
+	if !isUnsafe(cluster) {
+		return nil, errs
+	}
+	var warnings admission.Warnings
+	for _, e := range errs {
+		warnings = append(warnings, fmt.Sprintf("Accepted because annotation %s is set: %s",
+			clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation, e.Error()))
+	}
+	return warnings, nil
+}
+
+func isUnsafe(cluster *clusterv1.Cluster) bool {
+	_, unsafe := cluster.Annotations[clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation]
+	return unsafe
+}
+
+func listedVersion(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) field.ErrorList {
+	if class == nil {
+		return nil
+	}
+	return check.Listed(cluster.Spec.Topology.Version, class, path)
+}
+
+// versionChange validates a change of version: which versions, and whether the previous upgrade is complete.
+func (w *Cluster) versionChange(
+	ctx context.Context, old, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
+) (field.ErrorList, error) {
 	was, is := old.Spec.Topology.Version, cluster.Spec.Topology.Version
-	if was == is {
-		return nil, nil, nil
+	errs := check.Upgrade(was, is, class != nil && check.IsChained(class), path)
+	if len(errs) == 0 {
+		errs = listedVersion(cluster, class, path)
 	}
-	if _, unsafe := cluster.Annotations[clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation]; unsafe {
-		return admission.Warnings{fmt.Sprintf("The change of version from %s to %s was not validated because annotation %s is set",
-			was, is, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)}, nil, nil
-	}
-	at := path.Child("version")
-	if errs := check.Upgrade(was, is, at); len(errs) > 0 {
-		return nil, w.wayBack(ctx, cluster, was, errs), nil
-	}
-	warnings := w.frozenRegistry(ctx, cluster)
-	if !check.MinorUpgrade(was, is) {
-		return warnings, nil, nil
+	if len(errs) > 0 {
+		return errs, nil
 	}
 	reasons, err := w.notAtVersion(ctx, cluster, was)
-	if err != nil || len(reasons) == 0 {
-		return warnings, nil, err
+	if err != nil && isUnsafe(cluster) {
+		reasons, err = []string{err.Error()}, nil
 	}
-	return nil, field.ErrorList{field.Invalid(at, is, fmt.Sprintf(
+	if err != nil || len(reasons) == 0 {
+		return nil, err
+	}
+	return field.ErrorList{field.Invalid(path, is, fmt.Sprintf(
 		"all parts of the Cluster must have version %s before the upgrade: %s", was, strings.Join(reasons, ", ")))}, nil
 }

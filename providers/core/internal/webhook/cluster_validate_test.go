@@ -186,7 +186,11 @@ func TestClusterUpgrade(t *testing.T) {
 	const (
 		stable       = `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.30.0}, status: {version: v1.30.0}}`
 		notAtVersion = clusterInvalid + `spec.topology.version: Invalid value: "v1.31.0": all parts of the Cluster must have version v1.30.0 before the upgrade: `
+		unsafe       = `Accepted because annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check is set: spec.topology.version: `
 	)
+	listing := func(versions ...string) func(*clusterv1.ClusterClass) {
+		return func(c *clusterv1.ClusterClass) { c.Spec.KubernetesVersions = versions }
+	}
 	tests := []struct {
 		reason       string
 		objects      []client.Object
@@ -197,6 +201,7 @@ func TestClusterUpgrade(t *testing.T) {
 		want         string
 		warnings     []string
 		lists        int
+		class        func(*clusterv1.ClusterClass)
 	}{
 		{reason: "all parts have the old version", controlPlane: stable, node: "v1.30.0", version: "v1.31.0", lists: 3,
 			objects: []client.Object{ownedDeployment(t, "md", "v1.30.0"), ownedMachine(t, "m", "md", "v1.30.0"), ownedPool(t, "v1.30.0")}},
@@ -208,9 +213,26 @@ func TestClusterUpgrade(t *testing.T) {
 			want: clusterInvalid + `spec.topology.version: Invalid value: "v1.29.9": must not be lower than the previous version v1.30.0. ` +
 				`KubeadmControlPlane cp still has version v1.29.9: if it rejects v1.30.0, go back with annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check`},
 		{reason: "two minor versions with the unsafe annotation", version: "v1.32.0", annotations: `unsafe.topology.cluster.x-k8s.io/disable-update-version-check: ""`,
-			warnings: []string{`The change of version from v1.30.0 to v1.32.0 was not validated because annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check is set`}},
-		{reason: "patch versions can change at any time", version: "v1.30.1", controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}}`,
-			objects: []client.Object{ownedDeployment(t, "md", "v1.29.0")}},
+			warnings: []string{unsafe + `Invalid value: "v1.32.0": a Cluster at v1.30.0 can be upgraded by one minor version at a time: upgrade to v1.31 first`}},
+		{reason: "two minor versions of a class that lists those in between", version: "v1.32.0", controlPlane: stable, lists: 2, class: listing("v1.30.0", "v1.31.0", "v1.32.0")},
+		{reason: "two minor versions of a class with an extension that plans upgrades", version: "v1.32.0", controlPlane: stable, lists: 2, class: func(c *clusterv1.ClusterClass) {
+			c.Spec.Upgrade.External.GenerateUpgradePlanExtension = "plan.x"
+		}},
+		{reason: "a version that the class does not list", version: "v1.31.1", controlPlane: stable, class: listing("v1.30.0", "v1.31.0"),
+			want: clusterInvalid + `spec.topology.version: Invalid value: "v1.31.1": must be one of spec.kubernetesVersions of ClusterClass a: v1.30.0, v1.31.0`},
+		{reason: "the same with the unsafe annotation", version: "v1.31.1", controlPlane: stable, class: listing("v1.30.0", "v1.31.0"),
+			annotations: `unsafe.topology.cluster.x-k8s.io/disable-update-version-check: ""`,
+			warnings:    []string{unsafe + `Invalid value: "v1.31.1": must be one of spec.kubernetesVersions of ClusterClass a: v1.30.0, v1.31.0`}},
+		{reason: "patch versions wait for the previous upgrade, too", version: "v1.30.1", controlPlane: stable, lists: 3,
+			objects: []client.Object{ownedDeployment(t, "md", "v1.29.0")},
+			want: clusterInvalid + `spec.topology.version: Invalid value: "v1.30.1": all parts of the Cluster must have version v1.30.0 before the upgrade: ` +
+				`MachineDeployment c-md has version v1.29.0`},
+		{reason: "the same with the unsafe annotation, also if a part cannot be read", version: "v1.30.1", controlPlane: stable, lists: 2,
+			annotations: `unsafe.topology.cluster.x-k8s.io/disable-update-version-check: ""`, objects: []client.Object{ownedPool(t, "v1.30.0")},
+			warnings: []string{unsafe + `Invalid value: "v1.30.1": all parts of the Cluster must have version v1.30.0 before the upgrade: ` +
+				`reading Node node-1 of MachinePool c-pool: nodes "node-1" not found`}},
+		{reason: "a hook waits for the end of the previous upgrade", version: "v1.31.0", controlPlane: stable, lists: 2,
+			annotations: `runtime.cluster.x-k8s.io/pending-hooks: AfterClusterUpgrade`, want: notAtVersion + `hook AfterClusterUpgrade is still to be called`},
 		{reason: "the control plane has another version", version: "v1.31.0", lists: 2,
 			controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}, status: {version: v1.29.0}}`,
 			want:         notAtVersion + `KubeadmControlPlane cp has version v1.29.0`},
@@ -233,7 +255,11 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			w := newWorld(t, append(tt.objects, reconciledClass(t, "a"))...)
+			class := reconciledClass(t, "a")
+			if tt.class != nil {
+				tt.class(class)
+			}
+			w := newWorld(t, append(tt.objects, class)...)
 			w.controlPlane = tt.controlPlane
 			if tt.node != "" {
 				w.nodes = map[string]string{"node-1": tt.node}

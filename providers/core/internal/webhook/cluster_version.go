@@ -14,17 +14,21 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
-// notAtVersion returns which parts of a Cluster do not have a version or are being upgraded, as reasons not to start an upgrade
-// to the next minor version.
+// notAtVersion returns which parts of a Cluster do not have a version or are being upgraded, and whether a hook waits for the end of the
+// upgrade, as reasons not to start another one.
 func (w *Cluster) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, version string) ([]string, error) {
 	reasons, err := w.controlPlaneNotAtVersion(ctx, cluster, version)
 	if err != nil {
 		return nil, err
+	}
+	if w.options.RuntimeSDK && lifecycle.IsPending(cluster, lifecycle.AfterClusterUpgrade) {
+		reasons = append(reasons, fmt.Sprintf("hook %s is still to be called", lifecycle.AfterClusterUpgrade))
 	}
 	owned := []client.ListOption{
 		ownership.InCluster(cluster.Namespace, cluster.Name),

@@ -65,6 +65,10 @@ func (w *ClusterClass) validate(ctx context.Context, old, class *clusterv1.Clust
 	errs = append(errs, webhooks.WithoutOld(classNumbers(old), classNumbers(class))...)
 	errs = append(errs, variables.ValidateDefinitions(ctx, class.Spec.Variables, field.NewPath("spec", "variables"))...)
 	errs = append(errs, patches.Validate(class, w.options.RuntimeSDK)...)
+	if class.Spec.Upgrade.External.GenerateUpgradePlanExtension != "" && !w.options.RuntimeSDK {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "upgrade", "external", "generateUpgradePlanExtension"),
+			"requires the feature gate RuntimeSDK"))
+	}
 	if old != nil {
 		errs = append(errs, check.CompatibleClasses(old, class)...)
 		removals, err := w.removals(ctx, old, class)

@@ -98,6 +98,9 @@ func TestClusterClassValidateCreate(t *testing.T) {
 			c.Spec.Patches[0].Definitions = nil
 			c.Spec.Patches[0].External = &clusterv1.ExternalPatchDefinition{GeneratePatchesExtension: "x"}
 		}, want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`},
+		{reason: "an extension that plans upgrades requires it, too", change: func(c *clusterv1.ClusterClass) {
+			c.Spec.Upgrade.External.GenerateUpgradePlanExtension = "plan.x"
+		}, want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.upgrade.external.generateUpgradePlanExtension: Forbidden: requires the feature gate RuntimeSDK`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -84,7 +84,8 @@ func Class(class *clusterv1.ClusterClass) field.ErrorList {
 	errs = append(errs, naming(class.Spec.Infrastructure.Naming.Template, names.InfrastructureStrategy, spec.Child("infrastructure"))...)
 	errs = append(errs, controlPlane(&class.Spec.ControlPlane, spec.Child("controlPlane"))...)
 	errs = append(errs, workers(machineDeployments(class))...)
-	return append(errs, workers(machinePools(class))...)
+	errs = append(errs, workers(machinePools(class))...)
+	return append(errs, classVersions(class.Spec.KubernetesVersions, spec.Child("kubernetesVersions"))...)
 }
 
 func controlPlane(cp *clusterv1.ControlPlaneClass, path *field.Path) field.ErrorList {

@@ -172,26 +172,24 @@ func TestVersions(t *testing.T) {
 
 	tests := []struct {
 		reason, old, current string
-		minor                bool
+		chained              bool
 		want                 []string
 	}{
 		{reason: "patch", old: "v1.21.2", current: "v1.21.3"},
 		{reason: "build", old: "v1.21.2+vendor.1", current: "v1.21.2+vendor.2"},
-		{reason: "minor", old: "v1.21.2", current: "v1.22.0", minor: true},
-		{reason: "minor, from the last patch release to the first pre-release", old: "v1.21.14", current: "v1.22.0-alpha.1", minor: true},
+		{reason: "minor", old: "v1.21.2", current: "v1.22.0"},
+		{reason: "minor, from the last patch release to the first pre-release", old: "v1.21.14", current: "v1.22.0-alpha.1"},
 		{reason: "downgrade", old: "v1.21.2", current: "v1.21.1", want: []string{`version: Invalid value: "v1.21.1": must not be lower than the previous version v1.21.2`}},
 		{reason: "downgrade of build metadata", old: "v1.21.2+vendor.2", current: "v1.21.2+vendor.1", want: []string{`version: Invalid value: "v1.21.2+vendor.1": must not be lower than the previous version v1.21.2+vendor.2`}},
-		{reason: "two minors", old: "v1.21.2", current: "v1.23.0", minor: true, want: []string{`version: Invalid value: "v1.23.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
-		{reason: "two minors, pre-release", old: "v1.21.2", current: "v1.23.0-alpha.1", minor: true, want: []string{`version: Invalid value: "v1.23.0-alpha.1": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
-		{reason: "major", old: "v1.21.2", current: "v2.0.0", minor: true, want: []string{`version: Invalid value: "v2.0.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "two minors", old: "v1.21.2", current: "v1.23.0", want: []string{`version: Invalid value: "v1.23.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "two minors, and the class has the versions in between", old: "v1.21.2", current: "v1.23.0", chained: true},
+		{reason: "two minors, pre-release", old: "v1.21.2", current: "v1.23.0-alpha.1", want: []string{`version: Invalid value: "v1.23.0-alpha.1": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "major", old: "v1.21.2", current: "v2.0.0", chained: true, want: []string{`version: Invalid value: "v2.0.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, texts(Upgrade(tt.old, tt.current, path))); diff != "" {
+			if diff := cmp.Diff(tt.want, texts(Upgrade(tt.old, tt.current, tt.chained, path))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
-			if got := MinorUpgrade(tt.old, tt.current); got != tt.minor {
-				t.Errorf("%s: minor upgrade: %v, want %v", tt.reason, got, tt.minor)
 			}
 		})
 	}

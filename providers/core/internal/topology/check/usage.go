@@ -16,7 +16,7 @@ const maxNames = 5
 // Removes reports whether a change of a class removes anything that Clusters may use, or lets an autoscaler determine replicas that they
 // may set. If so, check Removals.
 func Removes(old, current *clusterv1.ClusterClass) bool {
-	return removesMachines(old, current) ||
+	return removesMachines(old, current) || removesVersions(old, current) ||
 		removesCheck(&old.Spec.ControlPlane.HealthCheck, &current.Spec.ControlPlane.HealthCheck) ||
 		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current)) ||
 		len(newlyAutoscaled(old, current)) > 0
@@ -38,9 +38,9 @@ func removesFrom(old, current []workerClass) bool {
 	})
 }
 
-// Removals reports what a change of a class removes although Clusters use it: machines of the control plane, classes of workers, and
-// MachineHealthChecks that Clusters enable without a definition of their own. It also reports annotations of the autoscaler that are added
-// to classes of MachineDeployments whose replicas Clusters set.
+// Removals reports what a change of a class removes although Clusters use it: machines of the control plane, classes of workers,
+// Kubernetes versions, and MachineHealthChecks that Clusters enable without a definition of their own. It also reports annotations of the
+// autoscaler that are added to classes of MachineDeployments whose replicas Clusters set.
 func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	path := field.NewPath("spec", "workers")
 	errs := removedClasses(machineDeployments(old), machineDeployments(current), clusters, deploymentClasses, path.Child("machineDeployments"))
@@ -49,6 +49,7 @@ func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "controlPlane", "machineInfrastructure"),
 			"cannot be removed: Clusters use it: "+listed(users)))
 	}
+	errs = append(errs, removedVersions(old, current, clusters)...)
 	errs = append(errs, removedControlPlaneCheck(old, current, clusters)...)
 	errs = append(errs, removedWorkerChecks(machineDeployments(current), clusters, machineDeployments(old))...)
 	return append(errs, addedAutoscaling(old, current, clusters)...)

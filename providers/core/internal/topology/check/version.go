@@ -2,11 +2,13 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
@@ -29,9 +31,10 @@ func parse(version string) (semver.Version, error) {
 	return semver.Parse(bare)
 }
 
-// Upgrade rejects changes of version that no Cluster can follow, whatever its state: downgrades, and upgrades by more than one
-// minor version. Both versions must be valid.
-func Upgrade(old, current string, path *field.Path) field.ErrorList {
+// Upgrade rejects changes of version that no Cluster can follow, whatever its state: downgrades, upgrades to another major version, and,
+// unless the class has the versions in between or an extension for them, upgrades by more than one minor version. Both versions must be
+// valid.
+func Upgrade(old, current string, chained bool, path *field.Path) field.ErrorList {
 	order, err := contract.CompareVersions(current, old)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, current, err.Error())}
@@ -43,18 +46,82 @@ func Upgrade(old, current string, path *field.Path) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, current, err.Error())}
 	}
-	if is.Major > was.Major || is.Minor > was.Minor+1 {
+	if is.Major > was.Major || !chained && is.Minor > was.Minor+1 {
 		return field.ErrorList{field.Invalid(path, current, fmt.Sprintf(
 			"a Cluster at %s can be upgraded by one minor version at a time: upgrade to v%d.%d first", old, was.Major, was.Minor+1))}
 	}
 	return nil
 }
 
-// MinorUpgrade reports whether a change of version that Upgrade accepts changes the minor version. It must wait until every
-// part of the Cluster has the old version.
-func MinorUpgrade(old, current string) bool {
-	was, is, err := parseBoth(old, current)
-	return err == nil && (is.Major != was.Major || is.Minor != was.Minor)
+// IsChained reports whether Clusters of a class can be upgraded by several minor versions at once.
+func IsChained(class *clusterv1.ClusterClass) bool {
+	return len(class.Spec.KubernetesVersions) > 0 || class.Spec.Upgrade.External.GenerateUpgradePlanExtension != ""
+}
+
+// Listed rejects a version that a class does not list, if it lists any.
+func Listed(version string, class *clusterv1.ClusterClass, path *field.Path) field.ErrorList {
+	versions := class.Spec.KubernetesVersions
+	if len(versions) == 0 || slices.Contains(versions, version) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, version, fmt.Sprintf(
+		"must be one of spec.kubernetesVersions of ClusterClass %s: %s", class.Name, strings.Join(versions, ", ")))}
+}
+
+// classVersions validates the versions that a class lists: ascending, and without a gap between minor versions, so that Clusters can be
+// upgraded from each to each that follows.
+func classVersions(versions []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, version := range versions {
+		at := path.Index(i)
+		if invalid := Version(version, at); len(invalid) > 0 {
+			errs = append(errs, invalid...)
+			continue
+		}
+		if i == 0 {
+			continue
+		}
+		before := versions[i-1]
+		was, is, err := parseBoth(before, version)
+		if err != nil {
+			continue // The one before is reported already.
+		}
+		order, err := contract.CompareVersions(version, before)
+		switch {
+		case err != nil:
+			errs = append(errs, field.Invalid(at, version, err.Error()))
+		case order <= 0:
+			errs = append(errs, field.Invalid(at, version, fmt.Sprintf("must be higher than %s, which is before it", before)))
+		case is.Major != was.Major || is.Minor > was.Minor+1:
+			errs = append(errs, field.Invalid(at, version, fmt.Sprintf(
+				"must not skip a minor version: add one of v%d.%d after %s", was.Major, was.Minor+1, before)))
+		}
+	}
+	return errs
+}
+
+// removesVersions reports whether Clusters may have a version that a class no longer lists.
+func removesVersions(old, current *clusterv1.ClusterClass) bool {
+	was, is := old.Spec.KubernetesVersions, current.Spec.KubernetesVersions
+	return len(is) > 0 &&
+		(len(was) == 0 || slices.ContainsFunc(was, func(version string) bool { return !slices.Contains(is, version) }))
+}
+
+// removedVersions reports versions that Clusters have and a class no longer lists. Those that were not listed before, which an annotation
+// allows, do not count.
+func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
+	if !removesVersions(old, current) {
+		return nil
+	}
+	was, is := old.Spec.KubernetesVersions, current.Spec.KubernetesVersions
+	users := using(clusters, func(t *clusterv1.Topology) bool {
+		return !slices.Contains(is, t.Version) && (len(was) == 0 || slices.Contains(was, t.Version))
+	})
+	if len(users) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "kubernetesVersions"), fmt.Sprintf(
+		"must have the versions of all Clusters of the class: those of %s are missing", listed(users)))}
 }
 
 // KubeletHasVersion reports whether a kubelet has a version. Not all distributions include build metadata in the version of kubelets.

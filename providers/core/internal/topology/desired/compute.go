@@ -13,7 +13,7 @@ import (
 // Compute returns the desired objects of a Cluster. Existing templates keep their names even if their content changes: call
 // Rotate next.
 func Compute(ctx context.Context, in Input) (*Objects, error) {
-	c := computation{Input: in, objects: &Objects{ControlPlaneOnHold: in.Versions.ControlPlanePending}}
+	c := computation{Input: in, objects: &Objects{ControlPlaneOnHold: in.Versions.ControlPlaneOnHold}}
 	c.patch.Cluster, c.patch.Class, c.patch.Sources = in.Cluster, in.Blueprint.Class, in.Sources
 	if err := c.infrastructureAndControlPlane(); err != nil {
 		return nil, err

@@ -2,9 +2,12 @@
 //
 //	BeforeClusterCreate            before the first object is created; holds all of them
 //	AfterControlPlaneInitialized   once; the creation makes it pending
-//	BeforeClusterUpgrade           before the control plane gets a new version; holds it, and thereby the workers
-//	AfterControlPlaneUpgrade       once per upgrade, which makes it pending; holds the workers
-//	AfterClusterUpgrade            once per upgrade, which makes it pending
+//	BeforeClusterUpgrade           before an upgrade; holds it. Annotations of the Cluster do the same
+//	BeforeControlPlaneUpgrade      before each step of the control plane; holds it
+//	AfterControlPlaneUpgrade       once per step, which makes it pending; holds workers and the next step
+//	BeforeWorkersUpgrade           before workers get a version at which they stop; holds them
+//	AfterWorkersUpgrade            once all have it; their first change makes it pending; holds the next step
+//	AfterClusterUpgrade            once per upgrade, whose start makes it pending; holds the end of the upgrade
 //	BeforeClusterDelete            before the deletion begins; holds it
 //
 // A pending hook is recorded in an annotation of the Cluster before what makes it pending happens, and the record is removed after its

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
@@ -82,14 +83,20 @@ func TestUpgrade(t *testing.T) {
 		}
 		return []upgrade.Workers{w}
 	}
-	const all = "AfterClusterUpgrade,AfterControlPlaneUpgrade"
+	const all, both = "AfterClusterUpgrade,AfterControlPlaneUpgrade", "AfterClusterUpgrade,AfterWorkersUpgrade"
 	for reason, test := range map[string]struct {
 		pending string
 		in      upgrade.Input
 		want    []lifecycle.Call
 	}{
 		"nothing to upgrade": {"", upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(next)}, nil},
-		"the upgrade starts": {"", upgrade.Input{ControlPlane: cp(old), MachineDeployments: workers(old)}, []lifecycle.Call{{Hook: lifecycle.BeforeClusterUpgrade, From: old, To: next}}},
+		"the upgrade starts": {"", upgrade.Input{ControlPlane: cp(old), MachineDeployments: workers(old)}, []lifecycle.Call{
+			{Hook: lifecycle.BeforeClusterUpgrade, From: old, To: next}, {Hook: lifecycle.BeforeControlPlaneUpgrade, From: old, To: next},
+		}},
+		"the upgrade has started, and its first step is held": {
+			"AfterClusterUpgrade", upgrade.Input{ControlPlane: cp(old), MachineDeployments: workers(old)},
+			[]lifecycle.Call{{Hook: lifecycle.BeforeControlPlaneUpgrade, From: old, To: next}},
+		},
 		"workers are still being upgraded to the previous version": {
 			"", upgrade.Input{ControlPlane: cp(old), MachineDeployments: workers(old, func(w *upgrade.Workers) { w.Upgrading = true })}, nil,
 		},
@@ -99,21 +106,29 @@ func TestUpgrade(t *testing.T) {
 			all, upgrade.Input{ControlPlane: upgrade.ControlPlane{Exists: true, Version: next, Upgrading: true}, MachineDeployments: workers(old)}, nil,
 		},
 		"the control plane has been upgraded": {
-			all, upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(old)}, []lifecycle.Call{{Hook: lifecycle.AfterControlPlaneUpgrade, To: next}},
+			all, upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(old)},
+			[]lifecycle.Call{{Hook: lifecycle.AfterControlPlaneUpgrade, To: next}, {Hook: lifecycle.BeforeWorkersUpgrade, From: old, To: next}},
 		},
 		"scaling does not matter then": {
 			all, upgrade.Input{ControlPlane: upgrade.ControlPlane{Exists: true, Version: next, Scaling: true}, MachineDeployments: workers(old)},
 			[]lifecycle.Call{{Hook: lifecycle.AfterControlPlaneUpgrade, To: next}},
 		},
-		"the workers come first": {"AfterClusterUpgrade", upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(old)}, nil},
+		"the workers come first": {
+			"AfterClusterUpgrade", upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(old)},
+			[]lifecycle.Call{{Hook: lifecycle.BeforeWorkersUpgrade, From: old, To: next}},
+		},
+		"others of them have started": {
+			both, upgrade.Input{ControlPlane: cp(next), MachineDeployments: append(workers(next), workers(old)...)}, nil,
+		},
 		"some Machines are left": {
-			"AfterClusterUpgrade", upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(next, func(w *upgrade.Workers) { w.Upgrading = true })}, nil,
+			both, upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(next, func(w *upgrade.Workers) { w.Upgrading = true })}, nil,
 		},
 		"an upgrade is deferred": {
-			"AfterClusterUpgrade", upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(old, func(w *upgrade.Workers) { w.Deferred = true })}, nil,
+			both, upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(old, func(w *upgrade.Workers) { w.Deferred = true })}, nil,
 		},
 		"all have been upgraded": {
-			"AfterClusterUpgrade", upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(next)}, []lifecycle.Call{{Hook: lifecycle.AfterClusterUpgrade, To: next}},
+			both, upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(next)},
+			[]lifecycle.Call{{Hook: lifecycle.AfterWorkersUpgrade, To: next}, {Hook: lifecycle.AfterClusterUpgrade, To: next}},
 		},
 		"the hook of the control plane comes before that of the Cluster": {
 			all, upgrade.Input{ControlPlane: cp(next)}, []lifecycle.Call{{Hook: lifecycle.AfterControlPlaneUpgrade, To: next}},
@@ -123,14 +138,18 @@ func TestUpgrade(t *testing.T) {
 		test.in.Version = next
 		plan := upgrade.Compute(test.in)
 		var got []lifecycle.Call
-		if call, due := lifecycle.BeforeUpgrade(test.in, plan); due {
-			got = append(got, call)
+		for _, due := range []func() (lifecycle.Call, bool){
+			func() (lifecycle.Call, bool) { return lifecycle.AfterControlPlane(cluster, test.in, plan) },
+			func() (lifecycle.Call, bool) { return lifecycle.BeforeUpgrade(cluster, plan) },
+			func() (lifecycle.Call, bool) { return lifecycle.BeforeControlPlane(plan) },
+			func() (lifecycle.Call, bool) { return lifecycle.BeforeWorkers(cluster, plan) },
+		} {
+			if call, is := due(); is {
+				got = append(got, call)
+			}
 		}
-		if call, due := lifecycle.BeforeWorkers(cluster, test.in); due {
-			got = append(got, call)
-		}
-		got = append(got, lifecycle.After(cluster, plan)...)
-		if diff := cmp.Diff(test.want, got); diff != "" {
+		got = append(got, lifecycle.AfterUpgrade(cluster, plan)...)
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(lifecycle.Call{}, "Remaining")); diff != "" {
 			t.Errorf("%s:\n%s", reason, diff)
 		}
 	}
@@ -138,12 +157,12 @@ func TestUpgrade(t *testing.T) {
 
 func TestInitialized(t *testing.T) {
 	cluster := withPending("AfterControlPlaneInitialized")
-	if got := lifecycle.After(cluster, upgrade.Plan{}); got != nil {
+	if got, due := lifecycle.Initialized(cluster); due {
 		t.Errorf("not initialized: %v", got)
 	}
 	condition.Set(cluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
-	if diff := cmp.Diff([]lifecycle.Call{{Hook: lifecycle.AfterControlPlaneInitialized}}, lifecycle.After(cluster, upgrade.Plan{})); diff != "" {
-		t.Error(diff)
+	if got, due := lifecycle.Initialized(cluster); !due || got.Hook != lifecycle.AfterControlPlaneInitialized {
+		t.Errorf("initialized: %v, %v", got, due)
 	}
 }
 

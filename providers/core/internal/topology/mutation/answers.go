@@ -16,6 +16,7 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 )
 
 const (
@@ -36,10 +37,11 @@ func questionOf(target *extension.Target, settings map[string]string, request an
 	return sha256.Sum256(encoded), err
 }
 
-// answer is an answer to GeneratePatches or DiscoverVariables; for ValidateTopology, it is empty.
+// answer is an answer to GeneratePatches, DiscoverVariables or GenerateUpgradePlan; for ValidateTopology, it is empty.
 type answer struct {
 	patches   []patches.Patch
 	variables []clusterv1.ClusterClassVariable
+	upgrades  upgrade.Chain
 	// effect identifies the resulting templates: other operations with the same result are no difference.
 	effect [sha256.Size]byte
 	// size is that of the patches or variables, in bytes.

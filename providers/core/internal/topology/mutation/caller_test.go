@@ -49,6 +49,8 @@ type world struct {
 	// status and variables are those of responses.
 	status    string
 	variables []any
+	// upgrades are the versions of responses to GenerateUpgradePlan.
+	upgrades []any
 }
 
 func newWorld(t *testing.T, annotations map[string]string) *world {
@@ -59,7 +61,7 @@ func newWorld(t *testing.T, annotations map[string]string) *world {
 		ObjectMeta: metav1.ObjectMeta{Name: "x", Annotations: annotations, UID: "u", Generation: 1},
 		Spec:       runtimev1.ExtensionConfigSpec{ClientConfig: w.server.Config(), Settings: map[string]string{"of": "config", "both": "config"}},
 	}
-	for _, hook := range []string{"GeneratePatches", "ValidateTopology", "DiscoverVariables"} {
+	for _, hook := range []string{"GeneratePatches", "ValidateTopology", "DiscoverVariables", "GenerateUpgradePlan"} {
 		config.Status.Handlers = append(config.Status.Handlers, runtimev1.ExtensionHandler{
 			Name: strings.ToLower(hook) + ".x", RequestHook: runtimev1.GroupVersionHook{APIVersion: runtimehooksv1.GroupVersion.String(), Hook: hook},
 		})
@@ -82,7 +84,7 @@ func newWorld(t *testing.T, annotations map[string]string) *world {
 func (w *world) serve(out http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	response := map[string]any{"status": w.status, "message": "a message", "variables": w.variables}
+	response := map[string]any{"status": w.status, "message": "a message", "variables": w.variables, "controlPlaneUpgrades": w.upgrades}
 	if strings.Contains(r.URL.Path, "/generatepatches/") {
 		w.asked++
 		var request runtimehooksv1.GeneratePatchesRequest
@@ -450,8 +452,11 @@ func TestClasses(t *testing.T) {
 			}},
 		}))
 	}
+	upgrades := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "upgrades"}}
+	upgrades.Spec.Upgrade.External.GenerateUpgradePlanExtension = "plan.x"
+	testenv.Must(t, w.api.Client.Create(t.Context(), upgrades))
 	got, err := mutation.Classes(t.Context(), w.api.Client, "x")
-	if diff := cmp.Diff([]client.ObjectKey{{Namespace: "default", Name: "of"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]client.ObjectKey{{Namespace: "default", Name: "of"}, {Namespace: "default", Name: "upgrades"}}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }

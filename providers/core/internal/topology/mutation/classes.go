@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Classes returns the ClusterClasses whose patches refer to an extension of an ExtensionConfig.
+// Classes returns the ClusterClasses that refer to an extension of an ExtensionConfig, for patches or upgrades.
 func Classes(ctx context.Context, reader client.Reader, config string) ([]client.ObjectKey, error) {
 	list := &clusterv1.ClusterClassList{}
 	if err := reader.List(ctx, list); err != nil {
@@ -26,6 +26,9 @@ func Classes(ctx context.Context, reader client.Reader, config string) ([]client
 }
 
 func refersTo(class *clusterv1.ClusterClass, config string) bool {
+	if strings.HasSuffix(class.Spec.Upgrade.External.GenerateUpgradePlanExtension, "."+config) {
+		return true
+	}
 	for i := range class.Spec.Patches {
 		external := class.Spec.Patches[i].External
 		if external == nil {

@@ -1,10 +1,10 @@
 // Package mutation calls runtime extensions for the external patches of ClusterClasses: GeneratePatches and ValidateTopology for Clusters,
-// DiscoverVariables for classes.
+// DiscoverVariables for classes; and for the versions of upgrades, GenerateUpgradePlan.
 //
 // Responses to GeneratePatches and ValidateTopology are cached by request, handler, settings and version of the ExtensionConfig: for
 // five minutes, or, if the ExtensionConfig promises that they depend on nothing else, until one of these changes. Responses to
-// DiscoverVariables are cached in the same way by generation of the class. So reconciling an unchanged topology or class calls no
-// extension.
+// DiscoverVariables are cached in the same way by generation of the class, and those to GenerateUpgradePlan by generation of the Cluster
+// and the versions between which to upgrade. So reconciling an unchanged topology or class calls no extension.
 //
 // Patches must be deterministic: otherwise each reconcile would replace templates, and with them Machines. A new request is
 // sent twice, unless the Cluster is only being created: if the two responses lead to different templates, that is an error with the

@@ -40,7 +40,7 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 	if err := hooks.beforeCreation(ctx); err != nil || hooks.outcome.HoldsCreation() {
 		return &Plan{Class: class, Hooks: hooks.outcome}, err
 	}
-	versions, err := p.versions(ctx, cluster, current, hooks)
+	versions, err := p.versions(ctx, cluster, class, current, hooks)
 	if err != nil {
 		return nil, err
 	}

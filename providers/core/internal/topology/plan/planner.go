@@ -42,6 +42,9 @@ type Planner struct {
 	PoolVersions PoolVersions
 	// Hooks calls lifecycle hooks. If it is nil, there are none.
 	Hooks Hooks
+	// Upgrades asks extensions for the versions of upgrades. If it is nil, classes with such an extension are errors once a Cluster has to
+	// be upgraded.
+	Upgrades UpgradePlans
 }
 
 // Hooks calls the extensions of lifecycle hooks.

@@ -8,15 +8,19 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 )
 
 // versions decides which version each part gets now.
 func (p *Planner) versions(
-	ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current, hooks *hookCalls,
+	ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, current *desired.Current, hooks *hookCalls,
 ) (upgrade.Plan, error) {
 	in, err := upgradeInput(cluster, current)
 	if err != nil {
+		return upgrade.Plan{}, err
+	}
+	if in.Chain, err = p.chain(ctx, cluster, class, in); err != nil {
 		return upgrade.Plan{}, err
 	}
 	if !upToDate(in) || hooks.waitForCompletion() {
@@ -29,7 +33,7 @@ func (p *Planner) versions(
 
 // upgradeInput returns what the objects alone show. It does not set Upgrading of workers: see findUpgrading.
 func upgradeInput(cluster *clusterv1.Cluster, current *desired.Current) (in upgrade.Input, err error) {
-	in.Version = cluster.Spec.Topology.Version
+	in.Version, in.Step = cluster.Spec.Topology.Version, lifecycle.Step(cluster)
 	if in.Concurrency, err = concurrency(cluster); err != nil {
 		return in, err
 	}

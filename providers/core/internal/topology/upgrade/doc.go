@@ -4,5 +4,9 @@
 // independently of them the MachinePools in their order. No upgrade starts while an earlier part is still upgrading. Compute is
 // a pure function, so a dry run shows exactly what the controller would do.
 //
+// An upgrade by several minor versions is a Chain of versions: the control plane gets each of them, and the workers stop only where they
+// would become too old for the next one. A Chain is computed from the present versions (Ends), again for each plan: nothing of it is
+// stored, so it does not matter which process made the previous step. The Cluster records only the version of the step that has begun.
+//
 // What does not belong here: reading objects, and everything about them but versions.
 package upgrade

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -24,7 +25,7 @@ func (p Plan) Upgrading(controlPlaneKind, blocking string) (reason, message stri
 	lines = append(lines, p.MachinePools.creating("MachinePool")...)
 	reason = clusterv1.ClusterTopologyReconciledClusterUpgradingReason
 	switch {
-	case blocking != "" || p.ControlPlanePending || p.isControlPlaneUpgrading():
+	case blocking != "" || p.ControlPlanePending && !p.stopped || p.isControlPlaneUpgrading():
 	case p.MachineDeployments.onlyDeferred():
 		reason = clusterv1.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason
 	case p.MachinePools.onlyDeferred():
@@ -36,31 +37,48 @@ func (p Plan) Upgrading(controlPlaneKind, blocking string) (reason, message stri
 
 // isControlPlaneUpgrading reports whether the control plane is being upgraded, or is from now on.
 func (p Plan) isControlPlaneUpgrading() bool {
-	return p.controlPlane.Exists && (p.controlPlane.Upgrading || p.controlPlane.Version != p.ControlPlane)
+	return p.Starts() || p.controlPlane.Exists && p.controlPlane.Upgrading
 }
 
 func (p Plan) controlPlaneLine(kind string) []string {
-	switch upgrading := p.isControlPlaneUpgrading(); {
-	case upgrading && p.ControlPlanePending:
-		return []string{fmt.Sprintf("%s upgrading to version %s (%s pending)", kind, p.ControlPlane, p.Version)}
-	case upgrading:
-		return []string{fmt.Sprintf("%s upgrading to version %s", kind, p.ControlPlane)}
+	switch pending := p.Pending(); {
+	case p.isControlPlaneUpgrading():
+		return []string{kind + " " + upgradingTo(p.ControlPlane, pending)}
 	case p.ControlPlanePending:
-		return []string{fmt.Sprintf("%s pending upgrade to version %s", kind, p.Version)}
+		return []string{kind + " pending upgrade to version " + strings.Join(pending, ", ")}
 	}
 	return nil
 }
 
+// upgradingTo describes an upgrade to a version, and those that follow.
+func upgradingTo(version string, pending []string) string {
+	if len(pending) == 0 {
+		return "upgrading to version " + version
+	}
+	return fmt.Sprintf("upgrading to version %s (%s pending)", version, strings.Join(pending, ", "))
+}
+
 // lines returns a line for the workers that upgrade, that wait, and whose upgrade is deferred.
 func (s Sequence) lines(kind, version, annotation string) []string {
+	steps, to := s.steps, s.upgradingTo
+	if len(steps) == 0 {
+		steps = []string{version}
+	}
+	if to == "" {
+		to = version
+	}
+	var pending []string
+	if slices.Contains(steps, to) {
+		pending = after(steps, to)
+	}
 	var lines []string
 	for _, group := range []struct {
 		names []string
 		state string
 	}{
-		{s.Upgrading, "upgrading to version " + version},
-		{s.Pending, "pending upgrade to version " + version},
-		{s.Deferred, fmt.Sprintf("upgrade to version %s deferred using %s or hold-upgrade-sequence annotations", version, annotation)},
+		{s.Upgrading, upgradingTo(to, pending)},
+		{s.Pending, "pending upgrade to version " + strings.Join(steps, ", ")},
+		{s.Deferred, fmt.Sprintf("upgrade to version %s deferred using %s or hold-upgrade-sequence annotations", steps[0], annotation)},
 	} {
 		if len(group.names) > 0 {
 			lines = append(lines, named(kind, group.names)+" "+group.state)

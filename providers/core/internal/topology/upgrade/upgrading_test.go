@@ -34,15 +34,16 @@ func TestUpgrading(t *testing.T) {
 		},
 		{
 			reason: "a hook blocks the upgrade", blocking: "BeforeClusterUpgrade: later",
-			plan: Plan{Version: "v2", ControlPlane: "v1", ControlPlanePending: true, controlPlane: ControlPlane{Exists: true, Version: "v1"}},
+			plan: Plan{Version: "v2", ControlPlane: "v1", ControlPlanePending: true, Remaining: Chain{ControlPlane: []string{"v2"}}, controlPlane: ControlPlane{Exists: true, Version: "v1"}},
 			want: "ClusterUpgrading",
 			lines: []string{"Following hooks are blocking upgrade: BeforeClusterUpgrade: later",
 				kind + " pending upgrade to version v2"},
 		},
 		{
 			reason: "an earlier upgrade has to end first",
-			plan:   Plan{Version: "v3", ControlPlane: "v2", ControlPlanePending: true, controlPlane: ControlPlane{Exists: true, Version: "v2", Upgrading: true}},
-			want:   "ClusterUpgrading", lines: []string{kind + " upgrading to version v2 (v3 pending)"},
+			plan: Plan{Version: "v3", ControlPlane: "v2", ControlPlanePending: true, Remaining: Chain{ControlPlane: []string{"v3"}},
+				controlPlane: ControlPlane{Exists: true, Version: "v2", Upgrading: true}},
+			want: "ClusterUpgrading", lines: []string{kind + " upgrading to version v2 (v3 pending)"},
 		},
 		{
 			reason: "a worker upgrades, another is deferred",
