@@ -56,7 +56,8 @@ func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
 }
 
 // Apply applies the patches in the order of the class and writes the resulting specs, labels and annotations into the Targets of the
-// input. In case of an error the input is unchanged. Errors contain the patch, the template and, for inline patches, the definition and JSON patch.
+// input. In case of an error the input is unchanged. Errors contain the patch, the template and, for inline patches, the definition and
+// JSON patch.
 func (e *Engine) Apply(ctx context.Context, in *Input) error {
 	r := newRun(in)
 	for _, patch := range e.patches {
