@@ -45,6 +45,8 @@ func defaultRegistration(registration *bootstrapv1.NodeRegistrationOptions, defi
 func ValidateConfigSpec(old, spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ignition bool) field.ErrorList {
 	all := webhooks.WithoutOld(validateNumbers(old, path), validateNumbers(spec, path))
 	all = append(all, validateFiles(spec.Files, path.Child("files"))...)
+	all = append(all, webhooks.WithoutOld(validatePartitions(old, path), validatePartitions(spec, path))...)
+	all = append(all, webhooks.WithoutOld(validateValidity(old, path), validateValidity(spec, path))...)
 	all = append(all, validateUsers(spec.Users, path.Child("users"))...)
 	return append(all, validateIgnition(spec, path, ignition)...)
 }
@@ -135,6 +137,9 @@ func validateIgnition(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ena
 		}
 	}
 	all := validateIgnitionUsers(spec, path)
+	if len(spec.BootCommands) > 0 {
+		all = append(all, field.Forbidden(path.Child("bootCommands"), unsupported))
+	}
 	for i, f := range spec.Files {
 		if f.Encoding == bootstrapv1.Gzip || f.Encoding == bootstrapv1.GzipBase64 {
 			all = append(all, field.Forbidden(path.Child("files").Index(i).Child("encoding"), unsupported))
@@ -158,6 +163,9 @@ func validateIgnitionUsers(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path
 func validateIgnitionDisks(disks bootstrapv1.DiskSetup, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for i, p := range disks.Partitions {
+		if len(p.DiskLayout) > 0 {
+			all = append(all, field.Forbidden(path.Child("partitions").Index(i).Child("diskLayout"), unsupported))
+		}
 		if p.TableType != "" && p.TableType != "gpt" {
 			all = append(all,
 				field.Invalid(path.Child("partitions").Index(i).Child("tableType"), p.TableType, "only gpt is supported with format ignition"))

@@ -39,6 +39,25 @@ func TestValidateConfigSpec(t *testing.T) {
 			}},
 			want: []string{"spec.users[0]", "spec.users[0].passwdFrom.secret.name", "spec.users[1].passwdFrom.secret.key"},
 		},
+		"Partitions": {
+			reason: "partitions fit on their device, and a device has one layout",
+			spec: bootstrapv1.KubeadmConfigSpec{DiskSetup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{
+				{Device: "/dev/a", DiskLayout: []bootstrapv1.PartitionSpec{{Percentage: 50}, {Percentage: 50}}},
+				{Device: "/dev/b", DiskLayout: []bootstrapv1.PartitionSpec{{Percentage: 50}, {Percentage: 51}}},
+				{Device: "/dev/c", Layout: ptr.To(false), DiskLayout: []bootstrapv1.PartitionSpec{{Percentage: 50}}},
+			}}},
+			want: []string{"spec.diskSetup.partitions[1].diskLayout", "spec.diskSetup.partitions[2]"},
+		},
+		"Validity": {
+			reason: "certificates are not valid for longer than their CA",
+			spec: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{
+				CertificateValidityPeriodDays: 91, CACertificateValidityPeriodDays: 90}},
+			want: []string{"spec.clusterConfiguration.certificateValidityPeriodDays"},
+		},
+		"ValidityOfTheCA": {
+			reason: "the default of CAs is ten years",
+			spec:   bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{CertificateValidityPeriodDays: 1095}},
+		},
 		"IgnitionOff": {
 			reason: "ignition needs its gate",
 			spec: bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition, Ignition: bootstrapv1.IgnitionSpec{
@@ -48,12 +67,13 @@ func TestValidateConfigSpec(t *testing.T) {
 		"IgnitionOn": {
 			reason: "what ignition cannot express is refused", ignition: true,
 			spec: bootstrapv1.KubeadmConfigSpec{
-				Format:    bootstrapv1.Ignition,
-				Users:     []bootstrapv1.User{{Name: "u", Inactive: ptr.To(true)}},
-				Files:     []bootstrapv1.File{{Path: "/a", Encoding: bootstrapv1.Gzip}},
-				DiskSetup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{TableType: "mbr"}}, Filesystems: []bootstrapv1.Filesystem{{Partition: "1"}}},
+				Format:       bootstrapv1.Ignition,
+				BootCommands: []string{"true"},
+				Users:        []bootstrapv1.User{{Name: "u", Inactive: ptr.To(true)}},
+				Files:        []bootstrapv1.File{{Path: "/a", Encoding: bootstrapv1.Gzip}},
+				DiskSetup:    bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{TableType: "mbr"}}, Filesystems: []bootstrapv1.Filesystem{{Partition: "1"}}},
 			},
-			want: []string{"spec.users[0].inactive", "spec.files[0].encoding",
+			want: []string{"spec.users[0].inactive", "spec.bootCommands", "spec.files[0].encoding",
 				"spec.diskSetup.partitions[0].tableType", "spec.diskSetup.filesystems[0].partition"},
 		},
 	}

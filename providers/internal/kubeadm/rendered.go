@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
@@ -14,8 +15,8 @@ import (
 func Defined[T any](part T) bool { return !reflect.ValueOf(&part).Elem().IsZero() }
 
 // RenderedCluster returns a ClusterConfiguration as kubeadm's v1beta3 has it, without apiVersion and kind, and without what comes from
-// the Cluster. timeouts are those of the machine, which are a part of it in v1beta3. Fields that are stored and have no effect yet are not
-// passed on, because kubeadm rejects those that its version does not have.
+// the Cluster. timeouts are those of the machine, which are a part of it in v1beta3. What only v1beta4 has is left out, see AddV1Beta4:
+// kubeadm rejects fields that its version does not have.
 func RenderedCluster(config *bootstrapv1.ClusterConfiguration, timeouts bootstrapv1.Timeouts) (map[string]any, error) {
 	out := config.DeepCopy()
 	out.CertificateValidityPeriodDays, out.CACertificateValidityPeriodDays, out.EncryptionAlgorithm = 0, 0, ""
@@ -40,6 +41,46 @@ func RenderedCluster(config *bootstrapv1.ClusterConfiguration, timeouts bootstra
 	}
 	return doc, nil
 }
+
+// AddV1Beta4 adds to a ClusterConfiguration of v1beta4 what v1beta3 does not have: environment variables and validity periods. Environment
+// variables that are not set, or an empty list of them, are removed from the document; validity periods that are not set are kept.
+func AddV1Beta4(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
+	for _, part := range []struct {
+		path []string
+		envs *[]bootstrapv1.EnvVar
+	}{
+		{[]string{"apiServer"}, config.APIServer.ExtraEnvs},
+		{[]string{"controllerManager"}, config.ControllerManager.ExtraEnvs},
+		{[]string{"scheduler"}, config.Scheduler.ExtraEnvs},
+		{[]string{"etcd", "local"}, config.Etcd.Local.ExtraEnvs},
+	} {
+		unstructured.RemoveNestedField(doc, append(part.path, "extraEnvs")...)
+		if part.envs == nil || len(*part.envs) == 0 {
+			continue
+		}
+		var list []any
+		for i := range *part.envs {
+			env, err := document(&(*part.envs)[i])
+			if err != nil {
+				return err
+			}
+			list = append(list, env)
+		}
+		if err := unstructured.SetNestedSlice(doc, list, append(part.path, "extraEnvs")...); err != nil {
+			return fmt.Errorf("setting environment variables: %w", err)
+		}
+	}
+	if days := config.CertificateValidityPeriodDays; days > 0 {
+		doc["certificateValidityPeriod"] = period(days)
+	}
+	if days := config.CACertificateValidityPeriodDays; days > 0 {
+		doc["caCertificateValidityPeriod"] = period(days)
+	}
+	return nil
+}
+
+// period returns days in hours, which is the longest unit of durations.
+func period(days int32) string { return (time.Duration(days) * 24 * time.Hour).String() }
 
 func renderComponent(doc map[string]any) {
 	mapArgs(doc, "extraArgs")

@@ -14,8 +14,10 @@ type Input struct {
 	// Certificates are the files with the certificates and keys of a control plane machine. They are written before Files.
 	Certificates []bootstrapv1.File
 	// Files are the user's files, with their contents resolved.
-	Files       []bootstrapv1.File
-	PreCommands []string
+	Files []bootstrapv1.File
+	// BootCommands run early in every boot. Ignition does not support them.
+	BootCommands []string
+	PreCommands  []string
 	// PostCommands run after kubeadm has succeeded.
 	PostCommands []string
 	// Users are the users, with their passwords resolved.
@@ -34,7 +36,7 @@ type Input struct {
 // are empty.
 func Of(spec *bootstrapv1.KubeadmConfigSpec) Input {
 	in := Input{
-		Files: spec.Files, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
+		Files: spec.Files, BootCommands: spec.BootCommands, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
 		DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity,
 	}
 	if kubeadm.Defined(spec.NTP) {

@@ -60,6 +60,7 @@ func render(in bootstrapdata.Input, configPath, command string, script *bootstra
 			Content: "This file creates its directory on every operating system. A file there marks a completed bootstrap."})
 	doc := document{
 		Files:       writeFiles(files),
+		Boot:        quotedAll(in.BootCommands),
 		Commands:    commands(in, command),
 		NTP:         ntpOf(in.NTP),
 		Users:       usersOf(in.Users),
@@ -78,12 +79,12 @@ func render(in bootstrapdata.Input, configPath, command string, script *bootstra
 }
 
 func commands(in bootstrapdata.Input, kubeadm string) []quoted {
+	return slices.Concat(quotedAll(in.PreCommands), []quoted{quoted(kubeadm)}, quotedAll(in.PostCommands))
+}
+
+func quotedAll(commands []string) []quoted {
 	var out []quoted
-	for _, c := range in.PreCommands {
-		out = append(out, quoted(c))
-	}
-	out = append(out, quoted(kubeadm))
-	for _, c := range in.PostCommands {
+	for _, c := range commands {
 		out = append(out, quoted(c))
 	}
 	return out

@@ -24,6 +24,7 @@ func full() bootstrapdata.Input {
 			{Path: "/etc/motd", Append: ptr.To(true), Content: "welcome to {{ ds.meta_data.local_hostname }}"},
 			{Path: "/opt/data", Encoding: bootstrapv1.GzipBase64, Permissions: "0600", Content: "H4sIAAAA"},
 		},
+		BootCommands: []string{"modprobe br_netfilter"},
 		PreCommands:  []string{`echo "pre: 'quoted'"`, "hostnamectl set-hostname {{ ds.meta_data.hostname }}", "true"},
 		PostCommands: []string{"echo post # not a comment", `printf 'a\tb\n' > /tmp/x`},
 		Users: []bootstrapv1.User{{
@@ -33,7 +34,12 @@ func full() bootstrapdata.Input {
 		}},
 		NTP: &bootstrapv1.NTP{Enabled: ptr.To(true), Servers: []string{"ntp.example.com"}},
 		DiskSetup: bootstrapv1.DiskSetup{
-			Partitions:  []bootstrapv1.Partition{{Device: "/dev/sdb", Layout: ptr.To(true), Overwrite: ptr.To(false), TableType: "gpt"}},
+			Partitions: []bootstrapv1.Partition{
+				{Device: "/dev/sdb", Layout: ptr.To(true), Overwrite: ptr.To(false), TableType: "gpt"},
+				{Device: "/dev/sdc", TableType: "gpt", DiskLayout: []bootstrapv1.PartitionSpec{
+					{Percentage: 33}, {Percentage: 33, PartitionType: "LinuxSwap"}, {Percentage: 34, PartitionType: "0FC63DAF-8483-4772-8E79-3D69D8477DE4"},
+				}},
+			},
 			Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", Label: "etcd", Partition: "1", Overwrite: ptr.To(true), ReplaceFS: "ntfs", ExtraOpts: []string{"-E", "lazy_itable_init=1"}}},
 		},
 		Mounts:    []bootstrapv1.MountPoints{{"LABEL=etcd", "/var/lib/etcd", "auto", "defaults", "0", "2"}},
@@ -102,7 +108,7 @@ func sections(t *testing.T, document []byte) {
 	for i := 0; i < len(mapping); i += 2 {
 		have = append(have, mapping[i].Value)
 	}
-	for _, s := range []string{"write_files", "runcmd", "ntp", "users", "disk_setup", "fs_setup", "mounts"} {
+	for _, s := range []string{"write_files", "bootcmd", "runcmd", "ntp", "users", "disk_setup", "fs_setup", "mounts"} {
 		if strings.Contains("\n"+string(document), "\n"+s+":") {
 			want = append(want, s)
 		}

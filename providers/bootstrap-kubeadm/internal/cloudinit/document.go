@@ -13,6 +13,7 @@ import (
 // document is a cloud-config, in the documented order of its sections.
 type document struct {
 	Files       []file        `yaml:"write_files"`
+	Boot        []quoted      `yaml:"bootcmd,omitempty"`
 	Commands    []quoted      `yaml:"runcmd"`
 	NTP         *ntp          `yaml:"ntp,omitempty"`
 	Users       []user        `yaml:"users,omitempty"`
@@ -130,14 +131,41 @@ func usersOf(in []bootstrapv1.User) []user {
 
 type disk struct {
 	TableType line  `yaml:"table_type,omitempty"`
-	Layout    bool  `yaml:"layout"`
+	Layout    any   `yaml:"layout"`
 	Overwrite *bool `yaml:"overwrite,omitempty"`
+}
+
+// layout returns whether a device has one partition, or a list of partitions: percentages, or pairs of these and a partition type.
+func layout(p bootstrapv1.Partition) any {
+	if len(p.DiskLayout) == 0 {
+		return ptr.Deref(p.Layout, false)
+	}
+	var out []any
+	for _, part := range p.DiskLayout {
+		if part.PartitionType == "" {
+			out = append(out, part.Percentage)
+			continue
+		}
+		out = append(out, []any{part.Percentage, partitionCode(part.PartitionType)})
+	}
+	return out
+}
+
+// partitionCode returns the code of a partition type, which cloud-init translates for tables of type gpt. GUIDs are their own code.
+func partitionCode(partitionType string) quoted {
+	codes := map[string]quoted{
+		"Linux": "83", "LinuxSwap": "82", "LinuxRAID": "fd", "LVM": "8e", "Fat32": "0c", "NTFS": "07", "LinuxExtended": "85",
+	}
+	if code, ok := codes[partitionType]; ok {
+		return code
+	}
+	return quoted(partitionType)
 }
 
 func disksOf(in []bootstrapv1.Partition) map[line]disk {
 	out := map[line]disk{}
 	for _, p := range in {
-		out[line(p.Device)] = disk{TableType: line(p.TableType), Layout: ptr.Deref(p.Layout, false), Overwrite: p.Overwrite}
+		out[line(p.Device)] = disk{TableType: line(p.TableType), Layout: layout(p), Overwrite: p.Overwrite}
 	}
 	return out
 }

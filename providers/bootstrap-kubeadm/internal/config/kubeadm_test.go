@@ -68,6 +68,17 @@ func initializesWith(t *testing.T, program kubeadmtest.Program, algorithm pki.Ke
 		t.Error("kubeadm replaced the CA")
 	}
 	manifest := m.Read(t, "/etc/kubernetes/manifests/kube-apiserver.yaml")
+	config := spec.ClusterConfiguration
+	if environment := config.APIServer.ExtraEnvs; environment != nil && strings.Contains(manifest, "GOMAXPROCS") != (program.Minor() >= 31) {
+		t.Errorf("environment variables of the API server require v1beta4:\n%s", manifest)
+	}
+	if days := config.CertificateValidityPeriodDays; days > 0 && program.Minor() >= 31 {
+		chain, err := cert.ParseCertsPEM([]byte(m.Read(t, "/etc/kubernetes/pki/apiserver.crt")))
+		testenv.Must(t, err)
+		if until := time.Until(chain[0].NotAfter); until > time.Duration(days)*24*time.Hour {
+			t.Errorf("the certificate is valid for %s, longer than %d days", until, days)
+		}
+	}
 	for _, arg := range spec.ClusterConfiguration.APIServer.ExtraArgs {
 		if !strings.Contains(manifest, "- --"+arg.Name+"="+*arg.Value+"\n") {
 			t.Errorf("the API server does not have --%s=%s:\n%s", arg.Name, *arg.Value, manifest)
@@ -236,13 +247,14 @@ func everyField(program kubeadmtest.Program) bootstrapv1.KubeadmConfigSpec {
 	component := func(name string) bootstrapv1.ControlPlaneComponent {
 		return bootstrapv1.ControlPlaneComponent{
 			ExtraArgs:    arguments("profiling=false", "v=3"),
+			ExtraEnvs:    &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "GOMAXPROCS", Value: "2"}}},
 			ExtraVolumes: []bootstrapv1.HostPathMount{{Name: name, HostPath: "/var/log/" + name, MountPath: "/var/log/" + name, ReadOnly: ptr.To(true), PathType: corev1.HostPathDirectoryOrCreate}},
 		}
 	}
 	registration := bootstrapv1.NodeRegistrationOptions{
 		Name: "node-1", CRISocket: "unix:///run/containerd/other.sock", KubeletExtraArgs: arguments("node-labels=a=b", "v=2"),
 		Taints:                &[]corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}, {Key: "new", Effect: corev1.TaintEffectNoExecute}},
-		IgnorePreflightErrors: []string{"NumCPU", "Mem"}, ImagePullPolicy: "Always",
+		IgnorePreflightErrors: []string{"NumCPU", "Mem"}, ImagePullPolicy: "Always", ImagePullSerial: ptr.To(false),
 	}
 	if program.Minor() < 24 {
 		registration.CRISocket = "/run/containerd/other.sock"
@@ -250,10 +262,11 @@ func everyField(program kubeadmtest.Program) bootstrapv1.KubeadmConfigSpec {
 	return bootstrapv1.KubeadmConfigSpec{
 		ClusterConfiguration: bootstrapv1.ClusterConfiguration{
 			ControlPlaneEndpoint: "api.example.com:443", CertificatesDir: "/etc/kubernetes/pki", ImageRepository: "registry.example.com/k8s",
-			FeatureGates: gate(program),
-			DNS:          bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/coredns", ImageTag: "v1.12.0"}},
+			FeatureGates: gate(program), CertificateValidityPeriodDays: 90, CACertificateValidityPeriodDays: 1000,
+			DNS: bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/coredns", ImageTag: "v1.12.0"}},
 			Etcd: bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{
 				ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/etcd", ImageTag: "3.6.8-0"}, DataDir: "/var/lib/other",
+				ExtraEnvs:      &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "GOMAXPROCS", Value: "2"}}},
 				ExtraArgs:      arguments("quota-backend-bytes=8589934592", "heartbeat-interval=200"),
 				ServerCertSANs: []string{"etcd.example.com", "10.0.0.7"}, PeerCertSANs: []string{"peer.example.com"},
 			}},
@@ -263,7 +276,10 @@ func everyField(program kubeadmtest.Program) bootstrapv1.KubeadmConfigSpec {
 		},
 		InitConfiguration: bootstrapv1.InitConfiguration{
 			NodeRegistration: registration, LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.2", BindPort: 443},
-			Timeouts:   bootstrapv1.Timeouts{ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](1260)},
+			Timeouts: bootstrapv1.Timeouts{
+				ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](1260), KubeletHealthCheckSeconds: ptr.To[int32](301),
+				KubernetesAPICallSeconds: ptr.To[int32](61), EtcdAPICallSeconds: ptr.To[int32](121), DiscoverySeconds: ptr.To[int32](302),
+			},
 			SkipPhases: []string{"addon/kube-proxy"}, Patches: bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
 			BootstrapTokens: []bootstrapv1.BootstrapToken{{
 				Token: bootstrapv1.BootstrapTokenString{ID: "abcdef", Secret: "0123456789abcdef"}, Description: "mine", TTLSeconds: ptr.To[int32](3600),

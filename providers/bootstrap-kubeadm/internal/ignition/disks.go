@@ -23,6 +23,9 @@ func disksOf(in []bootstrapv1.Partition, path *field.Path) ([]types.Disk, field.
 		if p.TableType != "" && p.TableType != "gpt" {
 			errs = append(errs, invalid(at.Child("tableType"), "only gpt is supported with format ignition"))
 		}
+		if len(p.DiskLayout) > 0 {
+			errs = append(errs, invalid(at.Child("diskLayout"), unsupported))
+		}
 		disk := types.Disk{Device: device, WipeTable: ptr.Deref(p.Overwrite, false)}
 		if ptr.Deref(p.Layout, false) {
 			// With a number, Ignition keeps the partition of an initialized disk; without, it would try to add another one.

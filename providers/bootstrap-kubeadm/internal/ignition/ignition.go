@@ -75,6 +75,9 @@ func render(in bootstrapdata.Input, command string, custom bootstrapv1.IgnitionS
 func generate(in bootstrapdata.Input, command string, path *field.Path) (types.Config, field.ErrorList) {
 	config := types.Config{Ignition: types.Ignition{Version: types.MaxVersion.String()}}
 	script, all := kubeadmScript(in, command, path)
+	if len(in.BootCommands) > 0 {
+		all = append(all, invalid(path.Child("bootCommands"), unsupported))
+	}
 	users, errs := usersOf(in.Users, path.Child("users"))
 	config.Passwd.Users, all = users, append(all, errs...)
 

@@ -58,8 +58,8 @@ type Cluster struct {
 	ServiceSubnet, PodSubnet string
 	// DNSDomain is the domain of Services.
 	DNSDomain string
-	// EncryptionAlgorithm is that of the keys that kubeadm generates, from v1beta4. If unknown to kubeadm of the version, it is kubeadm's
-	// default. kubeadm join reads it from the cluster.
+	// EncryptionAlgorithm is that of the keys that kubeadm generates, from v1beta4, unless the ClusterConfiguration has one. If unknown to
+	// kubeadm of the version, it is kubeadm's default. kubeadm join reads it from the cluster.
 	EncryptionAlgorithm string
 }
 
@@ -90,7 +90,7 @@ func Init(
 	fill(doc, "clusterName", cluster.Name)
 	fill(doc, "kubernetesVersion", cluster.Version)
 	first, err := marshal(doc, "ClusterConfiguration", kubernetes,
-		func(doc map[string]any) { toCluster(doc, cluster.EncryptionAlgorithm, kubernetes) })
+		func(doc map[string]any) error { return toCluster(doc, config, cluster.EncryptionAlgorithm, kubernetes) })
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +98,10 @@ func Init(
 	if err != nil {
 		return "", err
 	}
-	second, err := marshal(doc, "InitConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, init.Timeouts) })
+	second, err := marshal(doc, "InitConfiguration", kubernetes, func(doc map[string]any) error {
+		toNode(doc, init.NodeRegistration, init.Timeouts)
+		return nil
+	})
 	if err != nil {
 		return "", err
 	}
@@ -112,12 +115,15 @@ func Join(join *bootstrapv1.JoinConfiguration, kubernetes string) (string, error
 	if err != nil {
 		return "", err
 	}
-	out, err := marshal(doc, "JoinConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, join.Timeouts) })
+	out, err := marshal(doc, "JoinConfiguration", kubernetes, func(doc map[string]any) error {
+		toNode(doc, join.NodeRegistration, join.Timeouts)
+		return nil
+	})
 	return "---\n" + out, err
 }
 
 // marshal encodes a configuration. The function changes it from v1beta3 to v1beta4.
-func marshal(doc map[string]any, kind, kubernetes string, toV1beta4 func(map[string]any)) (string, error) {
+func marshal(doc map[string]any, kind, kubernetes string, toV1beta4 func(map[string]any) error) (string, error) {
 	version, err := versionFor(kubernetes)
 	if err != nil {
 		return "", err
@@ -127,7 +133,9 @@ func marshal(doc map[string]any, kind, kubernetes string, toV1beta4 func(map[str
 	case v1beta2:
 		dropNewFields(doc)
 	case v1beta4:
-		toV1beta4(doc)
+		if err := toV1beta4(doc); err != nil {
+			return "", err
+		}
 	}
 	raw, err := yaml.Marshal(doc)
 	if err != nil {

@@ -20,7 +20,7 @@ func cluster() Cluster {
 func clusterConfiguration() *bootstrapv1.ClusterConfiguration {
 	return &bootstrapv1.ClusterConfiguration{
 		ControlPlaneEndpoint: "10.0.0.1:6443",
-		// These have no effect yet.
+		// Only v1beta4 has these, and environment variables.
 		CertificateValidityPeriodDays: 90, CACertificateValidityPeriodDays: 365, EncryptionAlgorithm: bootstrapv1.EncryptionAlgorithmRSA3072,
 		CertificatesDir: "/etc/kubernetes/pki", ImageRepository: "registry.example.com/k8s",
 		FeatureGates: map[string]bool{"RootlessControlPlane": false},
@@ -55,7 +55,7 @@ func registration() bootstrapv1.NodeRegistrationOptions {
 	return bootstrapv1.NodeRegistrationOptions{
 		Name: "node-1", CRISocket: "unix:///run/containerd/containerd.sock", KubeletExtraArgs: arguments("node-labels", "a=b"),
 		Taints:                &[]corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}},
-		IgnorePreflightErrors: []string{"NumCPU"}, ImagePullPolicy: "IfNotPresent", ImagePullSerial: ptr.To(false), // has no effect yet
+		IgnorePreflightErrors: []string{"NumCPU"}, ImagePullPolicy: "IfNotPresent", ImagePullSerial: ptr.To(false), // only in v1beta4
 	}
 }
 
@@ -63,7 +63,7 @@ func initConfiguration() *bootstrapv1.InitConfiguration {
 	return &bootstrapv1.InitConfiguration{
 		NodeRegistration: registration(),
 		LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.2", BindPort: 6443},
-		// The other ones have no effect yet.
+		// Only v1beta4 has the other ones.
 		Timeouts: bootstrapv1.Timeouts{
 			ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](300), KubeletHealthCheckSeconds: ptr.To[int32](1),
 			KubernetesAPICallSeconds: ptr.To[int32](2), EtcdAPICallSeconds: ptr.To[int32](3), DiscoverySeconds: ptr.To[int32](4),
@@ -102,11 +102,13 @@ func TestDocuments(t *testing.T) {
 	controlPlane.Timeouts.ControlPlaneComponentHealthCheckSeconds = ptr.To[int32](420)
 	all, named := cluster(), Cluster{Name: "test", Version: "v1.36.0"}
 	all.EncryptionAlgorithm = "ECDSA-P256"
+	caKeys := clusterConfiguration()
+	caKeys.EncryptionAlgorithm = "" // that of the CA counts
 	tests := []struct {
 		golden, reason string
 		render         func() (string, error)
 	}{
-		{"init-full-v1beta4.yaml", "arguments are lists, timeouts are in one place", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), all, "v1.36.0") }},
+		{"init-full-v1beta4.yaml", "arguments are lists, timeouts are in one place", func() (string, error) { return Init(caKeys, initConfiguration(), all, "v1.36.0") }},
 		{"init-full-v1beta3.yaml", "every field", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), all, "v1.30.0") }},
 		{"init-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), all, "v1.21.9") }},
 		{"init-external-v1beta4.yaml", "external etcd", func() (string, error) { return Init(external, initConfiguration(), cluster(), "v1.36.0") }},

@@ -14,18 +14,25 @@ import (
 // kubeadm that reads both API versions gets the same from what we write for it as from what we write for older versions. The
 // output of its migration has every field, with defaults.
 func TestSameInBothVersions(t *testing.T) {
-	external := clusterConfiguration()
+	external := shared()
 	external.Etcd = bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"},
 		CAFile: "/etc/kubernetes/pki/etcd/ca.crt", CertFile: "/etc/kubernetes/pki/apiserver-etcd-client.crt", KeyFile: "/etc/kubernetes/pki/apiserver-etcd-client.key"}}
-	controlPlane := joinConfiguration()
+	initialize, worker, controlPlane := initConfiguration(), joinConfiguration(), joinConfiguration()
+	initialize.Timeouts = bootstrapv1.Timeouts{ControlPlaneComponentHealthCheckSeconds: initialize.Timeouts.ControlPlaneComponentHealthCheckSeconds}
+	for _, registration := range []*bootstrapv1.NodeRegistrationOptions{
+		&initialize.NodeRegistration, &worker.NodeRegistration, &controlPlane.NodeRegistration,
+	} {
+		registration.ImagePullSerial = nil
+	}
+	// kubeadm migrates the timeout of v1beta3 to discovery alone, although kubeadm that reads only v1beta3 has it for TLS bootstrap, too.
 	controlPlane.ControlPlane = &bootstrapv1.JoinControlPlane{LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.3", BindPort: 6443}}
 	tests := []struct {
 		reason string
 		render func(version string) (string, error)
 	}{
-		{"every field of kubeadm init", func(v string) (string, error) { return Init(clusterConfiguration(), initConfiguration(), cluster(), v) }},
-		{"external etcd", func(v string) (string, error) { return Init(external, initConfiguration(), cluster(), v) }},
-		{"a worker", func(v string) (string, error) { return Join(joinConfiguration(), v) }},
+		{"every field of kubeadm init", func(v string) (string, error) { return Init(shared(), initialize, cluster(), v) }},
+		{"external etcd", func(v string) (string, error) { return Init(external, initialize, cluster(), v) }},
+		{"a worker", func(v string) (string, error) { return Join(worker, v) }},
 		{"a control plane machine", func(v string) (string, error) { return Join(controlPlane, v) }},
 	}
 	for _, program := range kubeadmtest.Programs(t) {
@@ -59,4 +66,15 @@ func TestSameInBothVersions(t *testing.T) {
 			})
 		}
 	}
+}
+
+// shared is a configuration with what both versions have.
+func shared() *bootstrapv1.ClusterConfiguration {
+	config := clusterConfiguration()
+	config.CertificateValidityPeriodDays, config.CACertificateValidityPeriodDays, config.EncryptionAlgorithm = 0, 0, ""
+	for _, c := range []*bootstrapv1.ControlPlaneComponent{&config.APIServer.ControlPlaneComponent, &config.ControllerManager, &config.Scheduler} {
+		c.ExtraEnvs = nil
+	}
+	config.Etcd.Local.ExtraEnvs = nil
+	return config
 }

@@ -1,6 +1,7 @@
 package kubeadmtypes
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -9,31 +10,43 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
-// toCluster changes a ClusterConfiguration from v1beta3 to v1beta4. The timeout of the API server has moved to the configuration
-// of each machine, see toNode.
-func toCluster(doc map[string]any, algorithm, kubernetes string) {
+// toCluster changes a ClusterConfiguration from v1beta3 to v1beta4, and adds what only v1beta4 has. The timeout of the API server has
+// moved to the configuration of each machine, see toNode.
+func toCluster(doc map[string]any, config *bootstrapv1.ClusterConfiguration, algorithm, kubernetes string) error {
 	unstructured.RemoveNestedField(doc, "apiServer", "timeoutForControlPlane")
 	for _, component := range [][]string{{"apiServer"}, {"controllerManager"}, {"scheduler"}, {"etcd", "local"}} {
 		listArgs(doc, append(component, "extraArgs")...)
 	}
-	if knowsAlgorithm(algorithm, kubernetes) {
+	if algorithm = cmp.Or(string(config.EncryptionAlgorithm), algorithm); knowsAlgorithm(algorithm, kubernetes) {
 		doc["encryptionAlgorithm"] = algorithm
 	}
+	return kubeadm.AddV1Beta4(doc, config)
 }
 
-// toNode changes an InitConfiguration or JoinConfiguration from v1beta3 to v1beta4. of are its timeouts.
-func toNode(doc map[string]any, of bootstrapv1.Timeouts) {
+// toNode changes an InitConfiguration or JoinConfiguration from v1beta3 to v1beta4, and adds what only v1beta4 has. of are its timeouts.
+//
+// v1beta3 has one timeout for discovery and TLS bootstrap, which is tlsBootstrapSeconds: it is that of discovery, too, unless
+// discoverySeconds is set.
+func toNode(doc map[string]any, registration bootstrapv1.NodeRegistrationOptions, of bootstrapv1.Timeouts) {
 	listArgs(doc, "nodeRegistration", "kubeletExtraArgs")
-	timeouts := map[string]any{}
-	if seconds := of.ControlPlaneComponentHealthCheckSeconds; seconds != nil {
-		timeouts["controlPlaneComponentHealthCheck"] = (time.Duration(*seconds) * time.Second).String()
+	unstructured.RemoveNestedField(doc, "discovery", "timeout")
+	if fields, ok := doc["nodeRegistration"].(map[string]any); ok && registration.ImagePullSerial != nil {
+		fields["imagePullSerial"] = *registration.ImagePullSerial
 	}
-	if discovery, ok := doc["discovery"].(map[string]any); ok {
-		if timeout, ok := discovery["timeout"]; ok {
-			timeouts["discovery"] = timeout
-			delete(discovery, "timeout")
+	timeouts := map[string]any{}
+	for name, seconds := range map[string]*int32{
+		"controlPlaneComponentHealthCheck": of.ControlPlaneComponentHealthCheckSeconds,
+		"kubeletHealthCheck":               of.KubeletHealthCheckSeconds,
+		"kubernetesAPICall":                of.KubernetesAPICallSeconds,
+		"etcdAPICall":                      of.EtcdAPICallSeconds,
+		"tlsBootstrap":                     of.TLSBootstrapSeconds,
+		"discovery":                        cmp.Or(of.DiscoverySeconds, of.TLSBootstrapSeconds),
+	} {
+		if seconds != nil {
+			timeouts[name] = (time.Duration(*seconds) * time.Second).String()
 		}
 	}
 	if len(timeouts) > 0 {

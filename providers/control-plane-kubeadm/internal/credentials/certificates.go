@@ -88,7 +88,7 @@ func (p *Provider) newCertificate(
 		}
 		return false, err
 	}
-	pair, err := p.Keys.Generate(purpose, p.Clock.Now(), cp.KCP, cp.Cluster)
+	pair, err := p.Keys.Generate(purpose, p.Clock.Now(), algorithm(cp), cp.KCP, cp.Cluster)
 	if err != nil {
 		return false, fmt.Errorf("generating keys: %w", err)
 	}
@@ -102,6 +102,16 @@ func (p *Provider) newCertificate(
 	}
 	secret.DeepCopyInto(into)
 	return true, nil
+}
+
+// algorithm returns the encryptionAlgorithm of the spec as an object with an annotation, which takes precedence over those of others. If it
+// is not set, there is no annotation.
+func algorithm(cp *snapshot.ControlPlane) metav1.Object {
+	chosen := &metav1.ObjectMeta{}
+	if a := cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration.EncryptionAlgorithm; a != "" {
+		chosen.Annotations = map[string]string{pki.AlgorithmAnnotation: string(a)}
+	}
+	return chosen
 }
 
 // irreplaceable returns why a Secret cannot be generated, and what to do. It is empty if it can.

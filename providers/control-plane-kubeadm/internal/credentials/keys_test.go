@@ -49,6 +49,10 @@ func TestKeysAreOfTheChosenAlgorithm(t *testing.T) {
 		{reason: "chosen by a flag", manager: pki.ECDSAP384, want: "ECDSA-P384"},
 		{reason: "chosen by the Cluster", manager: pki.ECDSAP384, choose: func(b *bench) { choose(b.Cluster, "RSA-2048") }, want: "RSA-2048"},
 		{reason: "chosen by a class, through the control plane", choose: func(b *bench) { choose(b.Cluster, "RSA-4096"); choose(b.KCP, "ECDSA-P384") }, want: "ECDSA-P384"},
+		{reason: "chosen by the spec, which takes precedence", choose: func(b *bench) {
+			choose(b.KCP, "ECDSA-P384")
+			b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration.EncryptionAlgorithm = "RSA-3072"
+		}, want: "RSA-3072"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,9 @@ func TestKubeadmReadsChangedConfigurations(t *testing.T) {
 			ExtraArgs: map[string]string{"quota-backend-bytes": "8589934592"}, ServerCertSANs: []string{"etcd.example.com"}, PeerCertSANs: []string{"peer.example.com"}}},
 		ControllerManager: component, Scheduler: component,
 	}
+	environment := []bootstrapv1beta1.EnvVar{{EnvVar: corev1.EnvVar{Name: "GOMAXPROCS", Value: "2"}}}
+	local.APIServer.ExtraEnvs, local.Scheduler.ExtraEnvs, local.Etcd.Local.ExtraEnvs = environment, environment, environment
+	local.CertificateValidityPeriodDays = 90
 	for _, program := range kubeadmtest.Programs(t) {
 		m := program.NewMachine(t)
 		uploaded := clusterConfigurationOf(t, m.Run(t, "config", "print", "init-defaults"))
@@ -38,6 +42,14 @@ func TestKubeadmReadsChangedConfigurations(t *testing.T) {
 				testenv.Must(t, err)
 				if !changed || name == "every field" && !strings.Contains(text, "8589934592") {
 					t.Fatalf("nothing was changed:\n%s", text)
+				}
+				newer := []int{strings.Count(text, "GOMAXPROCS"), strings.Count(text, "certificateValidityPeriod: 2160h0m0s")}
+				want := []int{0, 0}
+				if name == "every field" && program.Minor() >= 31 {
+					want = []int{3, 1}
+				}
+				if !slices.Equal(want, newer) {
+					t.Errorf("environment variables and validity periods: %v, want %v:\n%s", newer, want, text)
 				}
 				m.Write(t, "/run/config.yaml", text)
 				if program.Minor() >= 26 {

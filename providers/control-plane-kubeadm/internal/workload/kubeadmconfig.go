@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
@@ -101,8 +105,10 @@ func parse(text string) (map[string]any, error) {
 	return doc, nil
 }
 
-// adopt copies the fields that may change: images, feature gates, components and etcd. Fields that kubeadm may not have are not copied.
+// adopt copies the fields that may change: images, feature gates, components and etcd, and, if the document is of v1beta4, environment
+// variables and the validity of certificates. The validity of CAs never changes.
 func adopt(doc map[string]any, config *bootstrapv1beta1.ClusterConfiguration) error {
+	newer := onlyV1Beta4(config)
 	config = config.DeepCopy()
 	config.APIServer.ExtraEnvs, config.ControllerManager.ExtraEnvs, config.Scheduler.ExtraEnvs = nil, nil, nil
 	if config.Etcd.Local != nil {
@@ -130,7 +136,28 @@ func adopt(doc map[string]any, config *bootstrapv1beta1.ClusterConfiguration) er
 	if etcd, ok := desired["etcd"].(map[string]any); ok {
 		adoptEtcd(doc, etcd)
 	}
-	return nil
+	if doc["apiVersion"] != v1beta4 {
+		return nil
+	}
+	return kubeadm.AddV1Beta4(doc, newer)
+}
+
+// onlyV1Beta4 returns what only v1beta4 has of a configuration, without the validity of CAs.
+func onlyV1Beta4(config *bootstrapv1beta1.ClusterConfiguration) *bootstrapv1.ClusterConfiguration {
+	environment := func(list []bootstrapv1beta1.EnvVar) *[]bootstrapv1.EnvVar {
+		if len(list) == 0 {
+			return nil
+		}
+		return ptr.To(slices.Clone(list))
+	}
+	out := &bootstrapv1.ClusterConfiguration{CertificateValidityPeriodDays: config.CertificateValidityPeriodDays}
+	out.APIServer.ExtraEnvs = environment(config.APIServer.ExtraEnvs)
+	out.ControllerManager.ExtraEnvs = environment(config.ControllerManager.ExtraEnvs)
+	out.Scheduler.ExtraEnvs = environment(config.Scheduler.ExtraEnvs)
+	if config.Etcd.Local != nil {
+		out.Etcd.Local.ExtraEnvs = environment(config.Etcd.Local.ExtraEnvs)
+	}
+	return out
 }
 
 // adoptEtcd copies images and arguments of a local etcd, or the endpoints of an external one. It never changes one into the

@@ -69,15 +69,27 @@ func TestPrepareKubeadm(t *testing.T) {
           etcd: {local: {dataDir: /var/lib/etcd, imageRepository: example.com/etcd, extraArgs: {e: f}}},
           featureGates: {X: true}, imageRepository: example.com/k8s, kubernetesVersion: v1.29.0}`,
 		},
-		"NoEffect": {
-			reason: "Fields without an effect yet are not for kubeadm.",
+		"NewFields": {
+			reason: "Joining Machines read environment variables and the validity of certificates.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta4, etcd: {local: {dataDir: d}}}",
-			config: &bootstrapv1beta1.ClusterConfiguration{
-				CertificateValidityPeriodDays: 90, EncryptionAlgorithm: bootstrapv1beta1.EncryptionAlgorithmRSA3072,
-				Scheduler: bootstrapv1beta1.ControlPlaneComponent{ExtraArgs: map[string]string{"a": "b"}, ExtraEnvs: []bootstrapv1beta1.EnvVar{{}}},
-				Etcd:      bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{ExtraEnvs: []bootstrapv1beta1.EnvVar{{}}}},
-			},
-			want: `{apiVersion: kubeadm.k8s.io/v1beta4, kubernetesVersion: v1.29.0, scheduler: {extraArgs: [{name: a, value: b}]},
+			config: newFields(),
+			want: `{apiVersion: kubeadm.k8s.io/v1beta4, kubernetesVersion: v1.29.0, certificateValidityPeriod: 2160h0m0s,
+          scheduler: {extraArgs: [{name: a, value: b}], extraEnvs: [{name: A, value: b}]},
+          etcd: {local: {dataDir: d, extraEnvs: [{name: A, value: b}]}}}`,
+		},
+		"NewFieldsInV1Beta3": {
+			reason: "v1beta3 does not have them: kubeadm would reject them.",
+			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {local: {dataDir: d}}}",
+			config: newFields(),
+			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kubernetesVersion: v1.29.0, scheduler: {extraArgs: {a: b}},
+          etcd: {local: {dataDir: d}}}`,
+		},
+		"NewFieldsRemoved": {
+			reason: "Environment variables that are no longer in the spec are removed, and defaults of kubeadm kept.",
+			stored: `{apiVersion: kubeadm.k8s.io/v1beta4, certificateValidityPeriod: 8760h0m0s,
+          scheduler: {extraEnvs: [{name: A, value: b}]}, etcd: {local: {dataDir: d, extraEnvs: [{name: A, value: b}]}}}`,
+			config: &bootstrapv1beta1.ClusterConfiguration{},
+			want: `{apiVersion: kubeadm.k8s.io/v1beta4, kubernetesVersion: v1.29.0, certificateValidityPeriod: 8760h0m0s,
           etcd: {local: {dataDir: d}}}`,
 		},
 		"External": {
@@ -271,5 +283,15 @@ func TestConvert(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// newFields is a configuration with fields that only v1beta4 has.
+func newFields() *bootstrapv1beta1.ClusterConfiguration {
+	environment := []bootstrapv1beta1.EnvVar{{EnvVar: corev1.EnvVar{Name: "A", Value: "b"}}}
+	return &bootstrapv1beta1.ClusterConfiguration{
+		CertificateValidityPeriodDays: 90, EncryptionAlgorithm: bootstrapv1beta1.EncryptionAlgorithmRSA3072,
+		Scheduler: bootstrapv1beta1.ControlPlaneComponent{ExtraArgs: map[string]string{"a": "b"}, ExtraEnvs: environment},
+		Etcd:      bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{ExtraEnvs: environment}},
 	}
 }
