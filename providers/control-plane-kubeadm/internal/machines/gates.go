@@ -1,10 +1,24 @@
 package machines
 
 import (
+	"context"
+
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 )
+
+// hasGates reports whether Machines get readiness gates: where v1beta1 is stored, definitions of v1.7 do not have the field, so that each
+// reconcile would write it again.
+func (mgr *Manager) hasGates(ctx context.Context) (bool, error) {
+	boundary := apiversion.BoundaryOf(mgr.Client)
+	if boundary == nil {
+		return true, nil
+	}
+	stored, err := boundary.Stored(ctx, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind).GroupKind())
+	return stored == clusterv1.GroupVersion.Version, err
+}
 
 // readinessGates returns the readiness gates of a Machine: the conditions of the control plane's components, those of etcd unless it is
 // external, and the gates of the template, without duplicates. They are in this order in v1.14.

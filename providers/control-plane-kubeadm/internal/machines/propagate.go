@@ -47,13 +47,19 @@ func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m 
 			}
 		}
 	}
+	gates, err := mgr.hasGates(ctx)
+	if err != nil {
+		return err
+	}
 	return mgr.save(ctx, m.Machine, func() {
 		if !m.Deleting() {
 			setMetadata(cp, m.Machine, m.Machine, dropped)
 			if cp.StackedEtcd() {
 				membership.SetHook(m.Machine) // Adopted Machines do not have it yet.
 			}
-			m.Spec.ReadinessGates = readinessGates(cp) // those of the template and ours, and no others, as in v1.14
+			if gates {
+				m.Spec.ReadinessGates = readinessGates(cp) // those of the template and ours, and no others, as in v1.14
+			}
 		}
 		setTimeouts(cp, m.Machine, ours)
 	})
