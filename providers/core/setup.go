@@ -70,7 +70,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers := func(p *int, number int, name, what string) {
 		fs.IntVar(p, name+"-concurrency", number, "Number of "+what+" to process at the same time")
 	}
-	// Most of what takes long is in workload clusters, some of which do not answer. Topologies are computed, with all their objects in memory.
+	// Most of what takes long is in workload clusters, some of which never respond. Topologies are computed, with all their objects in memory.
 	workers(&f.machine, 100, "machine", "Machines")
 	workers(&f.cluster, 50, "cluster", "Clusters")
 	workers(&f.set, 50, "machineset", "MachineSets")
