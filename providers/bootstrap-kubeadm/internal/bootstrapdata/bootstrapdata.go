@@ -36,8 +36,8 @@ type Input struct {
 // are empty.
 func Of(spec *bootstrapv1.KubeadmConfigSpec) Input {
 	in := Input{
-		Files: spec.Files, BootCommands: spec.BootCommands, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
-		DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity,
+		Files: spec.Files, BootCommands: spec.BootCommands, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands,
+		Users: spec.Users, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity,
 	}
 	if kubeadm.Defined(spec.NTP) {
 		in.NTP = &spec.NTP

@@ -24,7 +24,8 @@ func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcil
 
 // spreadIn maps a Cluster to the MachineSets that spread their Machines, and so wait for its failure domains.
 func (c *Controller) spreadIn(ctx context.Context, cluster client.Object) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, spreads, ownership.InCluster(cluster.GetNamespace(), cluster.GetName()))
+	of := ownership.InCluster(cluster.GetNamespace(), cluster.GetName())
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, spreads, of)
 }
 
 func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {

@@ -24,8 +24,8 @@ func healthCheckClass(
 	return class
 }
 
-// healthCheck returns a MachineHealthCheck of the Machines that have a label, with the selector that Cluster API v1.7 and v1.14 write, and with
-// the defaults that admission sets, so that applying it again changes nothing. It is nil if class is undefined.
+// healthCheck returns a MachineHealthCheck of the Machines that have a label, with the selector that Cluster API v1.7 and v1.14 write, and
+// with the defaults that admission sets, so that applying it again changes nothing. It is nil if class is undefined.
 func healthCheck(
 	cluster *clusterv1.Cluster, name string, class clusterv1.ControlPlaneClassHealthCheck, label, value string,
 ) *clusterv1.MachineHealthCheck {
