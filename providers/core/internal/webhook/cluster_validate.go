@@ -282,7 +282,8 @@ func (w *Cluster) versionChange(
 	if len(errs) == 0 {
 		errs = listedVersion(cluster, class, path)
 	}
-	if len(errs) > 0 {
+	// As in v1.7, another patch version may be chosen at any time, also to mend an upgrade that cannot end.
+	if len(errs) > 0 || check.SameMinor(was, is) {
 		return errs, nil
 	}
 	reasons, err := w.notAtVersion(ctx, cluster, was)

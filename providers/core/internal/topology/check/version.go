@@ -132,6 +132,12 @@ func KubeletHasVersion(kubelet, version string) bool {
 	return err == nil && order == 0
 }
 
+// SameMinor reports whether two valid versions have the same minor version.
+func SameMinor(old, current string) bool {
+	was, is, err := parseBoth(old, current)
+	return err == nil && was.Major == is.Major && was.Minor == is.Minor
+}
+
 func parseBoth(old, current string) (was, is semver.Version, err error) {
 	if was, err = parse(old); err != nil {
 		return was, is, err
