@@ -66,12 +66,6 @@ func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failu
 	if err != nil {
 		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)
 	}
-	switch gates, err := mgr.hasGates(ctx); {
-	case err != nil:
-		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)
-	case !gates:
-		m.Spec.ReadinessGates = nil
-	}
 	err = mgr.Clients.Create(ctx, m)
 	if apierrors.IsAlreadyExists(err) {
 		return mgr.alreadyExists(ctx, cp, m)
@@ -187,7 +181,6 @@ func newMachine(
 			Bootstrap:         clusterv1.Bootstrap{ConfigRef: reference(config.GroupKind(), name)},
 			InfrastructureRef: reference(machine.GroupKind(), infrastructure.GetName()),
 			Deletion:          cp.KCP.Spec.MachineTemplate.Spec.Deletion,
-			ReadinessGates:    readinessGates(cp),
 		},
 	}, nil
 }

@@ -23,7 +23,7 @@ import (
 // FieldManager is the field manager for Machines and objects that are created for them.
 const FieldManager = "capi-kubeadmcontrolplane"
 
-// Propagate updates labels, annotations, readiness gates and timeouts of the Machines, and labels and annotations of their infrastructure
+// Propagate updates labels, annotations and timeouts of the Machines, and labels and annotations of their infrastructure
 // machines and KubeadmConfigs, according to the template. Labels and annotations that are no longer in the template are
 // removed if we have set them. The managedFields of the Machine show that, so the Machine is updated last: an interrupted
 // propagation starts again.
@@ -47,18 +47,11 @@ func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m 
 			}
 		}
 	}
-	gates, err := mgr.hasGates(ctx)
-	if err != nil {
-		return err
-	}
 	return mgr.save(ctx, m.Machine, func() {
 		if !m.Deleting() {
 			setMetadata(cp, m.Machine, m.Machine, dropped)
 			if cp.StackedEtcd() {
 				membership.SetHook(m.Machine) // Adopted Machines do not have it yet.
-			}
-			if gates {
-				m.Spec.ReadinessGates = readinessGates(cp) // those of the template and ours, and no others, as in v1.14
 			}
 		}
 		setTimeouts(cp, m.Machine, ours)

@@ -45,7 +45,7 @@ func TestAdoptedMachinesGetTheHook(t *testing.T) {
 	b.Reload(t)
 	for round, want := range []string{"patch Machine b", ""} {
 		for _, m := range b.Machines {
-			m.Labels, m.Spec.ReadinessGates = b.MachineLabels(), readinessGates(b.ControlPlane)
+			m.Labels = b.MachineLabels()
 			testenv.Must(t, b.API.Update(t.Context(), m.Machine))
 		}
 		b.API.Writes = nil
