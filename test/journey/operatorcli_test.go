@@ -116,6 +116,7 @@ func (o *operatorCluster) generations() map[string]string {
 // TestOperatorAirGap installs a provider from each kind of source that needs no other network: an OCI layout, a registry, and ConfigMaps that
 // were preloaded from a registry.
 func TestOperatorAirGap(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	o := &operatorCluster{NewStandalone(t, shared.Management(t).Tools), t}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
