@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
@@ -48,6 +49,9 @@ func TestPreflight(t *testing.T) {
 			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) {
 				w.Cluster.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "c"}, Version: "v1.99.0"}
 				w.Cluster.Generation = 2
+				w.Cluster.Status.Conditions = append(w.Cluster.Status.Conditions, metav1.Condition{
+					Type: clusterv1.ClusterTopologyReconciledCondition, Status: metav1.ConditionTrue, ObservedGeneration: 1,
+				})
 			},
 		},
 		{

@@ -20,12 +20,13 @@ func TestPendingVersion(t *testing.T) {
 		want   string
 	}{
 		{"a user has changed the version", func(c *clusterv1.Cluster) { reported(c, 1) }, next},
-		{"the topology controller has never reported", func(*clusterv1.Cluster) {}, next},
+		{"definitions of v1.7 do not have the condition: a scaled topology and its control plane must not wait for each other", func(*clusterv1.Cluster) {}, ""},
 		{"the topology controller has seen it, and waits for something", func(c *clusterv1.Cluster) { reported(c, 2) }, ""},
 		{"the control plane has the version of a step", func(c *clusterv1.Cluster) {
 			c.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: old}
 		}, ""},
 		{"another step is about to begin", func(c *clusterv1.Cluster) {
+			reported(c, 1)
 			c.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: "v1.31.0"}
 		}, next},
 		{"the control plane has the version", func(c *clusterv1.Cluster) { c.Spec.Topology.Version = old }, ""},
