@@ -9,9 +9,9 @@ import (
 // created now would have to be replaced at once.
 //
 // Once the topology controller has seen the version, it either has upgraded the control plane, has begun with another step, or reports what
-// it waits for: hooks, workers, or this control plane. That may last for days, and Machines that fail meanwhile must be replaced; and it
-// waits until this control plane has all replicas, which must not wait for it in turn. Definitions of v1.7 do not have the condition: there,
-// nothing is known to be pending.
+// it waits for: hooks, workers, or this control plane. That may last for days, and Machines that fail meanwhile must be replaced. It also
+// waits until this control plane has all replicas, and so the control plane must not wait for it in turn. Definitions of v1.7 do not have
+// the condition: there, nothing is known to be pending.
 func (cp *ControlPlane) PendingVersion() string {
 	topology, current := &cp.Cluster.Spec.Topology, cp.KCP.Spec.Version
 	if !topology.IsDefined() || topology.Version == current ||
