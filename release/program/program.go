@@ -61,9 +61,6 @@ type Compiler struct {
 	// Version is stamped into the programs.
 	Version string
 	Source  Source
-	// Local is for programs that stay on this machine: they contain its paths, and so share compiled packages with all other builds here.
-	// They are not reproducible.
-	Local bool
 }
 
 // Compile writes executables for a platform into a folder, named like the programs, and returns their paths by program. The
@@ -111,7 +108,7 @@ func (c Compiler) Compile(ctx context.Context, p Platform, dir string, programs 
 
 // build compiles packages of a module, with more flags of go build before them.
 func (c Compiler) build(ctx context.Context, p Platform, module, dir string, args ...string) error {
-	args = append([]string{"build", "-buildvcs=false", fmt.Sprintf("-trimpath=%t", !c.Local), "-o", dir + string(filepath.Separator)}, args...)
+	args = append([]string{"build", "-buildvcs=false", "-trimpath", "-o", dir + string(filepath.Separator)}, args...)
 	if _, err := run(ctx, module, append(settings(), "GOOS="+p.OS, "GOARCH="+p.Arch), "go", args...); err != nil {
 		return fmt.Errorf("cannot compile for %s: %w", p, err)
 	}

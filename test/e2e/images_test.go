@@ -42,7 +42,7 @@ func buildImages(ctx context.Context, root, repository string) error {
 		programs = append(programs, d.image)
 	}
 	for _, args := range [][]string{
-		{"run", "./cmd/images", "--root", "..", "--version", testVersion, "--registry", testRegistry, "--load", "--trimpath=false",
+		{"run", "./cmd/images", "--root", "..", "--version", testVersion, "--registry", testRegistry, "--load",
 			"--platforms", "linux/" + runtime.GOARCH, "--programs", strings.Join(programs, ","), "--out", filepath.Join(filepath.Dir(repository), "images")},
 		{"run", "./cmd/release", "--root", "..", "--version", testVersion, "--registry", testRegistry, "--out", repository},
 	} {

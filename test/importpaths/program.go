@@ -38,7 +38,7 @@ func outside(t *testing.T, program, module, sums string) string {
 func run(t *testing.T, dir string, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", arguments...)
-	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOPROXY=off", "GOWORK=off")
 	var failure strings.Builder
 	command.Stderr = &failure
 	out, err := command.Output()

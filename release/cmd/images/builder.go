@@ -50,7 +50,7 @@ func newBuilder(ctx context.Context, o options, getenv func(string) string, stde
 	if err != nil {
 		return nil, err
 	}
-	compiler := program.Compiler{Root: o.root, Version: o.version, Source: from, Local: !o.trimpath}
+	compiler := program.Compiler{Root: o.root, Version: o.version, Source: from}
 	toolchain, err := compiler.Toolchain(ctx)
 	if err != nil {
 		return nil, err

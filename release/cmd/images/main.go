@@ -38,7 +38,7 @@ type options struct {
 	programs                     []string
 	key                          *signature.Key
 	builder                      string
-	load, push, trimpath         bool
+	load, push                   bool
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
@@ -68,8 +68,6 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 		"URI of the system that runs the build, for provenance")
 	flags.BoolVar(&o.load, "load", false, "load the images for this machine's platform into Docker")
 	flags.BoolVar(&o.push, "push", false, "push the images, their signatures and attestations to the registry")
-	flags.BoolVar(&o.trimpath, "trimpath", true,
-		"leave the paths of this machine out of the programs, so that they are reproducible; false uses the compiler's cache of other builds")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "platforms to build for, separated by commas")
 	programs := flags.String("programs", strings.Join(program.All(), ","), "programs to build images of, separated by commas")
 	key := flags.String("key", "",
