@@ -67,7 +67,8 @@ func (f *flags) validate() error {
 // NewComponent returns the kubeadm control plane manager.
 func NewComponent() manager.Component {
 	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
-	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
+	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition,
+		feature.MachineTaintPropagation)
 	versions := &contract.Lookup{}
 	return manager.Component{
 		Name:             "kubeadm-control-plane-controller",
@@ -135,7 +136,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		return err
 	}
 	return webhook.Register(mgr, webhook.Gates{
-		Ignition:        gates.Enabled(feature.KubeadmBootstrapFormatIgnition),
-		ClusterTopology: gates.Enabled(feature.ClusterTopology),
+		Ignition:                gates.Enabled(feature.KubeadmBootstrapFormatIgnition),
+		ClusterTopology:         gates.Enabled(feature.ClusterTopology),
+		MachineTaintPropagation: gates.Enabled(feature.MachineTaintPropagation),
 	})
 }

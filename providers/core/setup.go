@@ -137,7 +137,7 @@ func (f *flags) validate() error {
 func NewComponent() manager.Component {
 	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK,
-		feature.MachineSetPreflightChecks)
+		feature.MachineSetPreflightChecks, feature.MachineTaintPropagation)
 	versions := &contract.Lookup{}
 	conversions := conversion.New(versions.Version)
 	return manager.Component{
@@ -242,7 +242,7 @@ func (s *setup) controllers(ctx context.Context) error {
 		}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
-			ConnectionGrace: s.flags.conditionsGrace, Selection: s.flags.selection,
+			ConnectionGrace: s.flags.conditionsGrace, Selection: s.flags.selection, Taints: s.gates.Enabled(feature.MachineTaintPropagation),
 		}),
 		machineset.Setup(ctx, s.mgr, machineset.Options{
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
@@ -259,6 +259,7 @@ func (s *setup) controllers(ctx context.Context) error {
 func (s *setup) pools(ctx context.Context) error {
 	return machinepool.Setup(ctx, s.mgr, machinepool.Options{
 		Concurrency: s.flags.pool, Filter: watch.Filter(s.env.WatchFilter), Clusters: s.clusters,
+		Taints: s.gates.Enabled(feature.MachineTaintPropagation),
 	})
 }
 
@@ -332,6 +333,7 @@ func (s *setup) webhooks() error {
 		ClusterTopology:           s.gates.Enabled(feature.ClusterTopology),
 		MachinePool:               s.gates.Enabled(feature.MachinePool),
 		MachineSetPreflightChecks: s.gates.Enabled(feature.MachineSetPreflightChecks),
+		MachineTaintPropagation:   s.gates.Enabled(feature.MachineTaintPropagation),
 		RuntimeSDK:                s.gates.Enabled(feature.RuntimeSDK),
 	})
 }

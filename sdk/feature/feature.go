@@ -33,6 +33,8 @@ const (
 	// MachineSetPreflightChecks delays the creation of Machines until the control plane is ready for them. Alpha since
 	// v1.5, off by default.
 	MachineSetPreflightChecks Feature = "MachineSetPreflightChecks"
+	// MachineTaintPropagation enables taints of Machines, which are set on their Nodes. Alpha since v1.12, off by default.
+	MachineTaintPropagation Feature = "MachineTaintPropagation"
 )
 
 // Gates of v1.8 to v1.14 that nothing depends on: they are accepted, so that arguments of those releases work.
@@ -45,8 +47,6 @@ const (
 	ConsiderVolumeAttachments Feature = "MachineWaitForVolumeDetachConsiderVolumeAttachments"
 	// InPlaceUpdates is not implemented yet.
 	InPlaceUpdates Feature = "InPlaceUpdates"
-	// MachineTaintPropagation is not implemented yet.
-	MachineTaintPropagation Feature = "MachineTaintPropagation"
 )
 
 // specs returns the stage and default of every gate.
@@ -100,7 +100,7 @@ func (g *Gates) Uses(f Feature) bool {
 // Unimplemented returns the gates that are on although the component does not implement the feature yet, sorted.
 func (g *Gates) Unimplemented() []string {
 	var names []string
-	for _, f := range []Feature{InPlaceUpdates, MachineTaintPropagation} {
+	for _, f := range []Feature{InPlaceUpdates} {
 		if g.Enabled(f) {
 			names = append(names, string(f))
 		}

@@ -17,6 +17,7 @@ func enabled(g *feature.Gates) map[feature.Feature]bool {
 	for _, f := range []feature.Feature{
 		feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology,
 		feature.RuntimeSDK, feature.KubeadmBootstrapFormatIgnition, feature.MachineSetPreflightChecks,
+		feature.MachineTaintPropagation,
 	} {
 		all[f] = g.Enabled(f)
 	}
@@ -32,6 +33,7 @@ func defaults(changes map[feature.Feature]bool) map[feature.Feature]bool {
 		"RuntimeSDK":                     false,
 		"KubeadmBootstrapFormatIgnition": false,
 		"MachineSetPreflightChecks":      false,
+		"MachineTaintPropagation":        false,
 	}
 	maps.Copy(all, changes)
 	return all
@@ -68,6 +70,7 @@ func TestFlag(t *testing.T) {
 			args:   []string{"--feature-gates=AllAlpha=true,RuntimeSDK=false"},
 			want: defaults(map[feature.Feature]bool{
 				"ClusterTopology": true, "KubeadmBootstrapFormatIgnition": true, "MachineSetPreflightChecks": true,
+				"MachineTaintPropagation": true,
 			}),
 		},
 		"gates of v1.14": {

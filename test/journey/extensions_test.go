@@ -18,13 +18,13 @@ import (
 // withVariable returns these tools with a variable of clusterctl.yaml.
 func (t *Tools) withVariable(tb testing.TB, name, value string) *Tools {
 	tb.Helper()
-	out, err := t.with(tb.TempDir(), name, value)
+	out, err := t.with(tb.TempDir(), map[string]string{name: value})
 	testenv.Must(tb, err)
 	return out
 }
 
-// newExtensionWorld returns a namespace of the management cluster of tests with extensions, with the feature gate RuntimeSDK. Tests use
-// different names of ExtensionConfigs.
+// newExtensionWorld returns a namespace of the management cluster of tests with extensions, with the feature gates RuntimeSDK and
+// MachineTaintPropagation. Tests use different names of ExtensionConfigs.
 func newExtensionWorld(t *testing.T) *World {
 	t.Helper()
 	shared.Management(t) // It builds the tools.

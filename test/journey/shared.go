@@ -12,11 +12,13 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// shared is the management cluster of this package's tests, extensible that of tests with extensions. TestMain cannot pass them to the
-// tests otherwise.
+// shared is the management cluster of this package's tests, extensible that of tests with extensions and other features that are off by
+// default. TestMain cannot pass them to the tests otherwise.
 var (
 	shared     Shared
-	extensible = Shared{build: func(dir string) (*Tools, error) { return shared.management.Tools.with(dir, "EXP_RUNTIME_SDK", "true") }}
+	extensible = Shared{build: func(dir string) (*Tools, error) {
+		return shared.management.Tools.with(dir, map[string]string{"EXP_RUNTIME_SDK": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true"})
+	}}
 )
 
 // installTime is the timeout for building the programs and installing the providers.

@@ -43,15 +43,18 @@ func build(ctx context.Context, root, dir string) (*Tools, error) {
 	return t, nil
 }
 
-// with returns these tools with a variable of clusterctl.yaml, which is copied to dir.
-func (t *Tools) with(dir, name, value string) (*Tools, error) {
+// with returns these tools with variables of clusterctl.yaml, which is copied to dir.
+func (t *Tools) with(dir string, variables map[string]string) (*Tools, error) {
 	config, err := os.ReadFile(t.config)
 	if err != nil {
 		return nil, err
 	}
+	for name, value := range variables {
+		config = fmt.Appendf(config, "\n%s: %q\n", name, value)
+	}
 	out := *t
 	out.config = filepath.Join(dir, "clusterctl.yaml")
-	return &out, os.WriteFile(out.config, fmt.Appendf(config, "\n%s: %q\n", name, value), 0o600)
+	return &out, os.WriteFile(out.config, config, 0o600)
 }
 
 // Result is the output of a program.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -23,7 +24,7 @@ import (
 // FieldManager is the field manager for Machines and objects that are created for them.
 const FieldManager = "capi-kubeadmcontrolplane"
 
-// Propagate updates labels, annotations and timeouts of the Machines, and labels and annotations of their infrastructure
+// Propagate updates labels, annotations, timeouts and taints of the Machines, and labels and annotations of their infrastructure
 // machines and KubeadmConfigs, according to the template. Labels and annotations that are no longer in the template are
 // removed if we have set them. The managedFields of the Machine show that, so the Machine is updated last: an interrupted
 // propagation starts again.
@@ -55,6 +56,7 @@ func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m 
 			}
 		}
 		setTimeouts(cp, m.Machine, ours)
+		setTaints(cp, m.Machine, ours)
 	})
 }
 
@@ -117,11 +119,28 @@ func setTimeouts(cp *snapshot.ControlPlane, m *clusterv1.Machine, ours *fieldpat
 	set(&is.NodeDeletionTimeoutSeconds, wanted.NodeDeletionTimeoutSeconds, nodeDeletion)
 }
 
+// setTaints sets the taints of the template, and removes those that we have set and that it no longer has. Key and effect identify a taint.
+func setTaints(cp *snapshot.ControlPlane, m *clusterv1.Machine, ours *fieldpath.Set) {
+	var taints []clusterv1.MachineTaint
+	wanted := slices.Clone(cp.KCP.Spec.MachineTemplate.Spec.Taints)
+	for _, is := range m.Spec.Taints {
+		i := slices.IndexFunc(wanted, func(t clusterv1.MachineTaint) bool { return t.Key == is.Key && t.Effect == is.Effect })
+		owned := ours.Has(fieldpath.MakePathOrDie("spec", "taints", fieldpath.KeyByFields("key", is.Key, "effect", string(is.Effect))))
+		switch {
+		case i >= 0:
+			taints, wanted = append(taints, wanted[i]), slices.Delete(wanted, i, i+1)
+		case !owned:
+			taints = append(taints, is)
+		}
+	}
+	m.Spec.Taints = append(taints, wanted...)
+}
+
 // save applies a change to obj, in memory and in the API server.
 func (mgr *Manager) save(ctx context.Context, obj client.Object, change func()) error {
 	err := mgr.Patch(ctx, obj, change)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("propagating labels, annotations and timeouts to %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("propagating labels, annotations, timeouts and taints to %T %s: %w", obj, obj.GetName(), err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -64,6 +65,27 @@ func TestAdoptedMachinesGetTheHook(t *testing.T) {
 	}
 	if _, copied := dependent(b.ControlPlane, m).Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]; copied {
 		t.Error("objects that are created for a Machine have the hook, too")
+	}
+}
+
+// Taints that the template no longer has are removed if we have set them. Key and effect identify a taint.
+func TestTaintsThatTheTemplateNoLongerHas(t *testing.T) {
+	const noSchedule = corev1.TaintEffectNoSchedule
+	b := kcptest.New(t)
+	b.KCP.Spec.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{{Key: "new", Effect: noSchedule}, {Key: "kept", Effect: noSchedule, Value: "2"}}
+	m := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Taints: []clusterv1.MachineTaint{
+		{Key: "old", Effect: noSchedule}, {Key: "kept", Effect: noSchedule, Value: "1"}, {Key: "old", Effect: corev1.TaintEffectNoExecute},
+	}}}
+	m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, FieldsV1: metav1.NewFieldsV1(
+		`{"f:spec":{"f:taints":{"k:{\"effect\":\"NoSchedule\",\"key\":\"old\"}":{".":{},"f:key":{},"f:effect":{}}}}}`)}}
+	want := []clusterv1.MachineTaint{
+		{Key: "kept", Effect: noSchedule, Value: "2"}, {Key: "old", Effect: corev1.TaintEffectNoExecute}, {Key: "new", Effect: noSchedule},
+	}
+	for range 2 {
+		setTaints(b.ControlPlane, m, ownedBy(m, FieldManager))
+		if diff := cmp.Diff(want, m.Spec.Taints); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
 	}
 }
 

@@ -14,11 +14,12 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 )
 
 // controlPlanes are the webhooks of KubeadmControlPlane.
 type controlPlanes struct {
-	ignition bool
+	ignition, taints bool // The feature gates.
 }
 
 // Default implements Defaulter.
@@ -53,8 +54,12 @@ func (w controlPlanes) ValidateCreate(ctx context.Context, kcp *controlplanev1.K
 		return nil, err
 	}
 	all = append(all, validateNaming(kcp.Spec.MachineNaming, field.NewPath("spec"))...)
+	all = append(all, taint.Check(w.taints, nil, kcp.Spec.MachineTemplate.Spec.Taints, taintsPath(field.NewPath("spec")))...)
 	return nil, invalid("KubeadmControlPlane", kcp.Name, all)
 }
+
+// taintsPath returns the path of the taints below that of the spec of a control plane.
+func taintsPath(spec *field.Path) *field.Path { return spec.Child("machineTemplate", "spec", "taints") }
 
 // ValidateUpdate implements Validator.
 func (w controlPlanes) ValidateUpdate(ctx context.Context, before, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
@@ -72,6 +77,8 @@ func (w controlPlanes) ValidateUpdate(ctx context.Context, before, kcp *controlp
 	if before.Spec.MachineNaming != kcp.Spec.MachineNaming {
 		all = append(all, validateNaming(kcp.Spec.MachineNaming, field.NewPath("spec"))...)
 	}
+	all = append(all, taint.Check(w.taints, before.Spec.MachineTemplate.Spec.Taints, kcp.Spec.MachineTemplate.Spec.Taints,
+		taintsPath(field.NewPath("spec")))...)
 	all = append(all, validateVersionChange(before, kcp)...)
 	all = append(all, validateEtcdChange(before, kcp)...)
 	all = append(all, validateDNSChange(before, kcp)...)

@@ -133,7 +133,7 @@ func TestMutableFields(t *testing.T) {
 	} {
 		for _, value := range values {
 			t.Run(path+" "+value, func(t *testing.T) {
-				if _, err := (controlPlanes{ignition: true}).ValidateUpdate(t.Context(), received(t, validOlder(t, full)), with(t, path, value)); err != nil {
+				if _, err := (controlPlanes{ignition: true, taints: true}).ValidateUpdate(t.Context(), received(t, validOlder(t, full)), with(t, path, value)); err != nil {
 					t.Error(err)
 				}
 			})

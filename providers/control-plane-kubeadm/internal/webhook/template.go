@@ -10,6 +10,7 @@ import (
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
@@ -45,6 +46,7 @@ func (w templates) ValidateCreate(ctx context.Context, t *controlplanev1.Kubeadm
 	all = append(all, validateMetadata(s.MachineTemplate.ObjectMeta, at.Child("machineTemplate", "metadata"))...)
 	all = append(all, validateRollout(s.Rollout, nil, at.Child("rollout"))...)
 	all = append(all, validateNaming(s.MachineNaming, at)...)
+	all = append(all, taint.Check(w.gates.MachineTaintPropagation, nil, s.MachineTemplate.Spec.Taints, taintsPath(at))...)
 	config := at.Child("kubeadmConfigSpec")
 	all = append(all, validateClusterConfiguration(&s.KubeadmConfigSpec.ClusterConfiguration, config.Child("clusterConfiguration"))...)
 	all = append(all, kubeadm.ValidateConfigSpec(nil, &s.KubeadmConfigSpec, config, w.gates.Ignition)...)

@@ -36,11 +36,13 @@ type Gates struct {
 	Ignition bool
 	// ClusterTopology allows templates.
 	ClusterTopology bool
+	// MachineTaintPropagation allows taints.
+	MachineTaintPropagation bool
 }
 
 // Register serves the webhooks.
 func Register(mgr ctrl.Manager, gates Gates) error {
-	c := controlPlanes{ignition: gates.Ignition}
+	c := controlPlanes{ignition: gates.Ignition, taints: gates.MachineTaintPropagation}
 	if err := webhooks.Register(mgr, &controlplanev1.KubeadmControlPlane{}, c, c); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -149,6 +150,36 @@ func TestValidateCreate(t *testing.T) {
 				t.Errorf("%s: fields (-want +got):\n%s\n%v", tc.reason, diff, err)
 			}
 		})
+	}
+}
+
+// Taints require their gate, in control planes and templates. Those that are stored already do not prevent other changes.
+func TestValidateTaints(t *testing.T) {
+	taints := []clusterv1.MachineTaint{{
+		Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule, Propagation: clusterv1.MachineTaintPropagationAlways,
+	}}
+	kcp := valid(t, func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.Spec.Taints = taints })
+	template := &controlplanev1.KubeadmControlPlaneTemplate{}
+	template.Spec.Template.Spec.MachineTemplate.Spec.Taints = taints
+	for _, tc := range []struct {
+		reason  string
+		enabled bool
+		want    string
+	}{
+		{"the gate is off", false, "taints"}, {"Kubernetes manages the taint", true, "taints[0].key"},
+	} {
+		plane := controlPlanes{taints: tc.enabled}
+		_, err := plane.ValidateCreate(t.Context(), kcp)
+		if diff := cmp.Diff([]string{"spec.machineTemplate.spec." + tc.want}, fields(t, err)); diff != "" {
+			t.Errorf("%s: fields of a control plane (-want +got):\n%s\n%v", tc.reason, diff, err)
+		}
+		if _, err = plane.ValidateUpdate(t.Context(), kcp, kcp); err != nil {
+			t.Errorf("%s: a stored control plane is rejected: %v", tc.reason, err)
+		}
+		_, err = templates{gates: Gates{ClusterTopology: true, MachineTaintPropagation: tc.enabled}}.ValidateCreate(t.Context(), template)
+		if !slices.Contains(fields(t, err), "spec.template.spec.machineTemplate.spec."+tc.want) {
+			t.Errorf("%s: fields of a template: %v", tc.reason, err)
+		}
 	}
 }
 

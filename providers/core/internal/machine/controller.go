@@ -32,13 +32,15 @@ type Options struct {
 	ConnectionGrace time.Duration
 	// Selection is what is copied to Nodes in addition.
 	Selection Selection
+	// Taints is the feature gate MachineTaintPropagation: taints of Machines are set on their Nodes.
+	Taints bool
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
 		Clients: step.ClientsOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: drain.Evictor{Timeout: o.DrainTimeout},
-		connectionGrace: o.ConnectionGrace, selection: o.Selection,
+		connectionGrace: o.ConnectionGrace, selection: o.Selection, taints: o.Taints,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency

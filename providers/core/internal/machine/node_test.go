@@ -178,6 +178,41 @@ func TestSelection(t *testing.T) {
 	}
 }
 
+// With the feature gate, the taints of a Machine are set on its Node with what else is synced, those for new Nodes the first time only.
+func TestSyncTaints(t *testing.T) {
+	kept, first := corev1.Taint{Key: "kept", Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: "first", Effect: corev1.TaintEffectNoSchedule}
+	m := machine(withNode, func(m *clusterv1.Machine) {
+		m.Spec.Taints = []clusterv1.MachineTaint{
+			{Key: kept.Key, Effect: kept.Effect, Propagation: clusterv1.MachineTaintPropagationAlways},
+			{Key: first.Key, Effect: first.Effect, Propagation: clusterv1.MachineTaintPropagationOnInitialization},
+		}
+	})
+	for name, tc := range map[string]struct {
+		reason  string
+		enabled bool
+		want    [2][]corev1.Taint
+	}{
+		"enabled":  {"a taint for new Nodes that was removed stays away; the other is set again", true, [2][]corev1.Taint{{kept, first}, {kept}}},
+		"disabled": {"taints of Machines have no effect without the feature gate", false, [2][]corev1.Taint{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, infraMachine(fields{}))
+			w.taints = tc.enabled
+			n := node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{clusterv1.NodeUninitializedTaint} })
+			testenv.Must(t, w.workload.Client.Create(t.Context(), n))
+			for round, want := range tc.want {
+				testenv.Must(t, w.syncNode(t.Context(), &scope{machine: m, cluster: build.Cluster()}, w.workload.ForController(), n))
+				testenv.Must(t, w.workload.Client.Get(t.Context(), client.ObjectKeyFromObject(n), n))
+				if diff := cmp.Diff(want, n.Spec.Taints); diff != "" {
+					t.Errorf("round %d, %s (-want +got):\n%s", round, tc.reason, diff)
+				}
+				n.Spec.Taints = nil
+				testenv.Must(t, w.workload.Client.Update(t.Context(), n))
+			}
+		})
+	}
+}
+
 func TestSyncNode(t *testing.T) {
 	revision := func(kind interface{ SetAnnotations(map[string]string) }, n string) {
 		kind.SetAnnotations(map[string]string{clusterv1.RevisionAnnotation: n})

@@ -31,6 +31,8 @@ type Controller struct {
 	connectionGrace time.Duration
 	// selection is Options.Selection.
 	selection Selection
+	// taints is Options.Taints.
+	taints bool
 }
 
 // scope is the state of one reconcile, shared by its steps.

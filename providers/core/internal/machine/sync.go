@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -30,6 +31,10 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 		return err
 	}
 	after := node.DeepCopy()
+	if c.taints {
+		_, known := node.Annotations[clusterv1.ClusterNameAnnotation] // Written below, with the taints.
+		taint.Sync(after, m.Spec.Taints, !known)
+	}
 	c.selection.sync(after, m)
 	annotate(after, m)
 	if _, exists := after.Labels[clusterv1.InterruptibleLabel]; interruptible && !exists {

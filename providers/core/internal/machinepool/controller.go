@@ -29,12 +29,14 @@ type Options struct {
 	Filter watch.Filter
 	// Clusters connects to workload clusters. It must cache Nodes, indexed by remote.NodeProviderID.
 	Clusters *remote.Clusters
+	// Taints is the feature gate MachineTaintPropagation: taints of the template are set on Nodes.
+	Taints bool
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.ClientsOf(mgr, "machinepool-controller", o.Filter))
-	c.workloads = o.Clusters
+	c.workloads, c.taints = o.Clusters, o.Taints
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(remote.Events{

@@ -31,6 +31,8 @@ type Controller struct {
 	applier   *ssa.Applier
 	// machineKinds watches the kinds of infrastructure machines.
 	machineKinds *external.Watcher
+	// taints is Options.Taints.
+	taints bool
 }
 
 // scope is the state of one reconcile, shared by its steps.

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// syncMachines updates labels, annotations and timeouts of the Machines from the template in place, and makes the pool the
+// syncMachines updates labels, annotations, timeouts and taints of the Machines from the template in place, and makes the pool the
 // controller of those that lost their owner reference. It keeps what other clients set.
 func (c *Controller) syncMachines(ctx context.Context, s *scope) (step.Result, error) {
 	existing := s.byInfraMachine()
@@ -48,6 +48,7 @@ func newMachine(s *scope, infra *unstructured.Unstructured) *clusterv1.Machine {
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: s.pool.Spec.ClusterName, Version: template.Spec.Version, Deletion: template.Spec.Deletion,
+			Taints:    template.Spec.Taints,
 			Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("")},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: s.machineKind.Group, Kind: s.machineKind.Kind, Name: infra.GetName(),

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
@@ -18,14 +19,18 @@ import (
 // follows after the backoff of an error.
 const syncTimeout = 20 * time.Second
 
-// syncNodes annotates the Nodes that have no Machine, and removes the taint that keeps Pods away from new Nodes. Pools do not set
-// labels.
+// syncNodes annotates the Nodes that have no Machine, sets the taints of the template on them, and removes the taint that keeps Pods away
+// from new Nodes. Pools do not set labels.
 func (c *Controller) syncNodes(ctx context.Context, s *scope, workload client.Writer, found membership) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	var errs []error
 	for _, node := range found.unmanaged {
 		after := node.DeepCopy()
+		if c.taints {
+			_, known := node.Annotations[clusterv1.ClusterNameAnnotation] // Written below, with the taints.
+			taint.Sync(after, s.pool.Spec.Template.Spec.Taints, !known)
+		}
 		for key, value := range map[string]string{
 			clusterv1.ClusterNameAnnotation: s.pool.Spec.ClusterName, clusterv1.ClusterNamespaceAnnotation: s.pool.Namespace,
 			clusterv1.OwnerKindAnnotation: clusterv1.MachinePoolKind, clusterv1.OwnerNameAnnotation: s.pool.Name,

@@ -63,6 +63,7 @@ func (w *ClusterClass) validate(ctx context.Context, old, class *clusterv1.Clust
 	}
 	errs := check.Class(class)
 	errs = append(errs, webhooks.WithoutOld(classNumbers(old), classNumbers(class))...)
+	errs = append(errs, checkTaints(w.options.MachineTaintPropagation, classTaints(old), classTaints(class))...)
 	errs = append(errs, variables.ValidateDefinitions(ctx, class.Spec.Variables, field.NewPath("spec", "variables"))...)
 	errs = append(errs, patches.Validate(class, w.options.RuntimeSDK)...)
 	if class.Spec.Upgrade.External.GenerateUpgradePlanExtension != "" && !w.options.RuntimeSDK {

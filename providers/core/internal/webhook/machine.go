@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machine,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machines,versions=v1beta1;v1beta2,name=default.machine.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -16,7 +17,10 @@ import (
 const defaultNodeDeletionTimeout = 10
 
 // Machine defaults and validates Machines.
-type Machine struct{}
+type Machine struct {
+	// Taints is the feature gate MachineTaintPropagation.
+	Taints bool
+}
 
 // Default implements Defaulter.
 func (Machine) Default(_ context.Context, m *clusterv1.Machine) error {
@@ -27,13 +31,13 @@ func (Machine) Default(_ context.Context, m *clusterv1.Machine) error {
 }
 
 // ValidateCreate implements Validator.
-func (Machine) ValidateCreate(_ context.Context, m *clusterv1.Machine) (admission.Warnings, error) {
-	return nil, invalid(clusterv1.MachineKind, m.Name, validateMachine(nil, m))
+func (w Machine) ValidateCreate(_ context.Context, m *clusterv1.Machine) (admission.Warnings, error) {
+	return nil, invalid(clusterv1.MachineKind, m.Name, w.validate(nil, m))
 }
 
 // ValidateUpdate implements Validator.
-func (Machine) ValidateUpdate(_ context.Context, old, m *clusterv1.Machine) (admission.Warnings, error) {
-	return nil, invalid(clusterv1.MachineKind, m.Name, validateMachine(old, m))
+func (w Machine) ValidateUpdate(_ context.Context, old, m *clusterv1.Machine) (admission.Warnings, error) {
+	return nil, invalid(clusterv1.MachineKind, m.Name, w.validate(old, m))
 }
 
 // ValidateDelete implements Validator.
@@ -41,7 +45,7 @@ func (Machine) ValidateDelete(context.Context, *clusterv1.Machine) (admission.Wa
 	return nil, nil
 }
 
-func validateMachine(old, m *clusterv1.Machine) field.ErrorList {
+func (w Machine) validate(old, m *clusterv1.Machine) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := validateVersion(m.Spec.Version, spec.Child("version"))
 	bootstrap := m.Spec.Bootstrap
@@ -50,8 +54,10 @@ func validateMachine(old, m *clusterv1.Machine) field.ErrorList {
 	if !bootstrap.ConfigRef.IsDefined() && bootstrap.DataSecretName == nil && !pooled {
 		errs = append(errs, field.Required(spec.Child("bootstrap"), "either configRef or dataSecretName must be set"))
 	}
+	var taints []clusterv1.MachineTaint
 	if old != nil {
+		taints = old.Spec.Taints
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, m.Spec.ClusterName)...)
 	}
-	return errs
+	return append(errs, taint.Check(w.Taints, taints, m.Spec.Taints, spec.Child("taints"))...)
 }

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -21,7 +22,10 @@ import (
 const defaultMaxSurge = 1
 
 // MachineDeployment defaults and validates MachineDeployments.
-type MachineDeployment struct{}
+type MachineDeployment struct {
+	// Taints is the feature gate MachineTaintPropagation.
+	Taints bool
+}
 
 // Default implements Defaulter.
 func (MachineDeployment) Default(ctx context.Context, md *clusterv1.MachineDeployment) error {
@@ -73,13 +77,13 @@ func defaultLabels(md *clusterv1.MachineDeployment) {
 }
 
 // ValidateCreate implements Validator.
-func (MachineDeployment) ValidateCreate(_ context.Context, md *clusterv1.MachineDeployment) (admission.Warnings, error) {
-	return nil, invalid("MachineDeployment", md.Name, validateMachineDeployment(nil, md))
+func (w MachineDeployment) ValidateCreate(_ context.Context, md *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	return nil, invalid("MachineDeployment", md.Name, w.validate(nil, md))
 }
 
 // ValidateUpdate implements Validator.
-func (MachineDeployment) ValidateUpdate(_ context.Context, old, md *clusterv1.MachineDeployment) (admission.Warnings, error) {
-	return nil, invalid("MachineDeployment", md.Name, validateMachineDeployment(old, md))
+func (w MachineDeployment) ValidateUpdate(_ context.Context, old, md *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	return nil, invalid("MachineDeployment", md.Name, w.validate(old, md))
 }
 
 // ValidateDelete implements Validator.
@@ -87,7 +91,7 @@ func (MachineDeployment) ValidateDelete(context.Context, *clusterv1.MachineDeplo
 	return nil, nil
 }
 
-func validateMachineDeployment(old, md *clusterv1.MachineDeployment) field.ErrorList {
+func (w MachineDeployment) validate(old, md *clusterv1.MachineDeployment) field.ErrorList {
 	var errs field.ErrorList
 	for _, problem := range validation.IsValidLabelValue(md.Name) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), md.Name, "must be a valid label value: "+problem))
@@ -99,10 +103,12 @@ func validateMachineDeployment(old, md *clusterv1.MachineDeployment) field.Error
 	errs = append(errs, webhooks.WithoutOld(deploymentNaming(old), deploymentNaming(md))...)
 	errs = append(errs, validateVersion(md.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&md.Spec.Template.ObjectMeta, template.Child("metadata"))...)
+	var taints []clusterv1.MachineTaint
 	if old != nil {
+		taints = old.Spec.Template.Spec.Taints
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, md.Spec.ClusterName)...)
 	}
-	return errs
+	return append(errs, taint.Check(w.Taints, taints, md.Spec.Template.Spec.Taints, template.Child("spec", "taints"))...)
 }
 
 // deploymentNaming validates the template of names of Machines; the MachineDeployment may be nil.

@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -18,6 +19,8 @@ import (
 type MachinePool struct {
 	// Enabled is the feature gate MachinePool. Without it, MachinePools can be neither created nor updated.
 	Enabled bool
+	// Taints is the feature gate MachineTaintPropagation.
+	Taints bool
 }
 
 // Default implements Defaulter.
@@ -76,10 +79,12 @@ func (w MachinePool) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	if !template.Bootstrap.ConfigRef.IsDefined() && template.Bootstrap.DataSecretName == nil {
 		errs = append(errs, field.Required(path.Child("spec", "bootstrap"), "either configRef or dataSecretName must be set"))
 	}
+	var taints []clusterv1.MachineTaint
 	if old != nil {
+		taints = old.Spec.Template.Spec.Taints
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, p.Spec.ClusterName)...)
 	}
-	return errs
+	return append(errs, taint.Check(w.Taints, taints, p.Spec.Template.Spec.Taints, path.Child("spec", "taints"))...)
 }
 
 // validatePoolReference requires an infrastructure, except while the MachinePool is being deleted, so that finalizers can be removed.

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
+	"sigs.k8s.io/cluster-api/providers/internal/taint"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -23,6 +24,8 @@ import (
 type MachineSet struct {
 	// Preflight is whether preflight checks are enabled. Only then the annotation that skips checks is validated.
 	Preflight bool
+	// Taints is the feature gate MachineTaintPropagation.
+	Taints bool
 }
 
 // Default implements Defaulter.
@@ -78,10 +81,12 @@ func (w MachineSet) validate(old, set *clusterv1.MachineSet) field.ErrorList {
 	if w.Preflight {
 		errs = append(errs, validateSkippedChecks(set)...)
 	}
+	var taints []clusterv1.MachineTaint
 	if old != nil {
+		taints = old.Spec.Template.Spec.Taints
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, set.Spec.ClusterName)...)
 	}
-	return errs
+	return append(errs, taint.Check(w.Taints, taints, set.Spec.Template.Spec.Taints, template.Child("spec", "taints"))...)
 }
 
 // validateSkippedChecks reports unknown names in the list of preflight checks to skip.

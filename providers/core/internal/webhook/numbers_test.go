@@ -125,11 +125,11 @@ func TestUnchangedNumbersDoNotPreventOtherChanges(t *testing.T) {
 		errs   field.ErrorList
 		want   int
 	}{
-		{"a stored value is kept", validateMachineDeployment(deployment(surge(-1)), deployment(surge(-1))), 0},
-		{"a stored value is corrected", validateMachineDeployment(deployment(surge(-1)), deployment(surge(2))), 0},
-		{"another invalid value is new", validateMachineDeployment(deployment(surge(-1)), deployment(surge(-2))), 1},
-		{"a new object has no old value", validateMachineDeployment(nil, deployment(surge(-1))), 1},
-		{"OnDelete does not use the numbers of rolling updates", validateMachineDeployment(nil, deployment(func(md *clusterv1.MachineDeployment) {
+		{"a stored value is kept", (MachineDeployment{}).validate(deployment(surge(-1)), deployment(surge(-1))), 0},
+		{"a stored value is corrected", (MachineDeployment{}).validate(deployment(surge(-1)), deployment(surge(2))), 0},
+		{"another invalid value is new", (MachineDeployment{}).validate(deployment(surge(-1)), deployment(surge(-2))), 1},
+		{"a new object has no old value", (MachineDeployment{}).validate(nil, deployment(surge(-1))), 1},
+		{"OnDelete does not use the numbers of rolling updates", (MachineDeployment{}).validate(nil, deployment(func(md *clusterv1.MachineDeployment) {
 			md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, md.Spec.Rollout.Strategy.Type = ptr.To(intstr.FromInt32(-1)), clusterv1.OnDeleteMachineDeploymentStrategyType
 		})), 0},
 		{"a stored value of a pool is kept", MachinePool{Enabled: true}.validate(pool(replicas(-1)), pool(replicas(-1))), 0},

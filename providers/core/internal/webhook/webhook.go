@@ -38,9 +38,8 @@ type Options struct {
 	Workload func(ctx context.Context, cluster types.NamespacedName) (client.Reader, error)
 	// Clock is used to wait for a class; nil means the real clock.
 	Clock clock.Clock
-	// ClusterResourceSet, ClusterTopology, MachinePool, MachineSetPreflightChecks and RuntimeSDK are the feature gates with these
-	// names.
-	ClusterResourceSet, ClusterTopology, MachinePool, MachineSetPreflightChecks, RuntimeSDK bool
+	// ClusterResourceSet and the others are the feature gates with these names.
+	ClusterResourceSet, ClusterTopology, MachinePool, MachineSetPreflightChecks, MachineTaintPropagation, RuntimeSDK bool
 }
 
 // Register adds the webhooks of all kinds to a manager.
@@ -50,15 +49,17 @@ func Register(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	class := NewClusterClass(o)
-	set, pool := MachineSet{Preflight: o.MachineSetPreflightChecks}, MachinePool{Enabled: o.MachinePool}
+	taints := o.MachineTaintPropagation
+	set, pool := MachineSet{Preflight: o.MachineSetPreflightChecks, Taints: taints}, MachinePool{Enabled: o.MachinePool, Taints: taints}
+	machine, deployment := Machine{Taints: taints}, MachineDeployment{Taints: taints}
 	resourceSet, binding := ClusterResourceSet{Enabled: o.ClusterResourceSet}, ClusterResourceSetBinding{Enabled: o.ClusterResourceSet}
 	config := ExtensionConfig{Enabled: o.RuntimeSDK}
 	return errors.Join(
 		webhooks.Register(mgr, &clusterv1.Cluster{}, cluster, cluster, olderCluster()),
 		webhooks.Register(mgr, &clusterv1.ClusterClass{}, class, class, olderClusterClass()),
-		webhooks.Register(mgr, &clusterv1.Machine{}, Machine{}, Machine{}, olderMachine()),
+		webhooks.Register(mgr, &clusterv1.Machine{}, machine, machine, olderMachine()),
 		webhooks.Register(mgr, &clusterv1.MachineSet{}, set, set, olderMachineSet()),
-		webhooks.Register(mgr, &clusterv1.MachineDeployment{}, MachineDeployment{}, MachineDeployment{}, olderMachineDeployment()),
+		webhooks.Register(mgr, &clusterv1.MachineDeployment{}, deployment, deployment, olderMachineDeployment()),
 		webhooks.Register(mgr, &clusterv1.MachinePool{}, pool, pool, olderMachinePool()),
 		webhooks.Register(mgr, &clusterv1.MachineHealthCheck{}, MachineHealthCheck{}, MachineHealthCheck{}, olderMachineHealthCheck()),
 		webhooks.Register(mgr, &clusterv1.MachineDrainRule{}, nil, drainRuleValidator()),
