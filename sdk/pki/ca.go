@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// caValidity is the lifetime of a cluster's CAs.
+	// caValidity is the lifetime of a cluster's CAs, unless the cluster has another.
 	caValidity = 10 * 365 * 24 * time.Hour
 	// clientValidity is the lifetime of client certificates, and so of kubeconfigs.
 	clientValidity = 365 * 24 * time.Hour
@@ -39,10 +39,10 @@ func NewCA(algorithm KeyAlgorithm, now time.Time) (*CA, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newCA(key, now)
+	return newCA(key, now, now.Add(caValidity))
 }
 
-func newCA(key crypto.Signer, now time.Time) (*CA, error) {
+func newCA(key crypto.Signer, now, expiry time.Time) (*CA, error) {
 	serial, err := newSerial()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func newCA(key crypto.Signer, now time.Time) (*CA, error) {
 		Subject:               pkix.Name{CommonName: "kubernetes"},
 		DNSNames:              []string{"kubernetes"},
 		NotBefore:             now.Add(-clockSkew).UTC(),
-		NotAfter:              now.Add(caValidity).UTC(),
+		NotAfter:              expiry.UTC(),
 		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,

@@ -90,9 +90,14 @@ func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, 
 	return s
 }
 
-// Generate generates the CA or key pair for the Secret of a cluster, if the user provides none. Objects choose
+// Generate generates the CA or key pair for the Secret of a cluster, if the user provides none. CAs are valid for ten years. Objects choose
 // the algorithm: see AlgorithmAnnotation.
 func (k *Keys) Generate(p Purpose, now time.Time, objects ...metav1.Object) (Pair, error) {
+	return k.GenerateUntil(p, now, now.Add(caValidity), objects...)
+}
+
+// GenerateUntil is Generate for CAs with another expiry.
+func (k *Keys) GenerateUntil(p Purpose, now, expiry time.Time, objects ...metav1.Object) (Pair, error) {
 	algorithm, err := k.algorithmFor(objects...)
 	if err != nil {
 		return Pair{}, err
@@ -104,7 +109,7 @@ func (k *Keys) Generate(p Purpose, now time.Time, objects ...metav1.Object) (Pai
 	if p == ServiceAccount {
 		return signingPair(key)
 	}
-	ca, err := newCA(key, now)
+	ca, err := newCA(key, now, expiry)
 	if err != nil {
 		return Pair{}, err
 	}

@@ -86,9 +86,9 @@ func (w *world) class() {
 	w.waitFor("the class", scenario.ClassReady)
 }
 
-// userFile returns a Secret with a file of workers, which the bootstrap provider reads live.
+// userFile returns a Secret with a file of workers, which the bootstrap provider reads live, as it does the control plane for the template.
 func userFile(namespace string) *corev1.Secret {
-	secret := &corev1.Secret{StringData: map[string]string{"motd": "Welcome"}}
+	secret := &corev1.Secret{StringData: map[string]string{"motd": "Welcome to {{ .controlPlane.version }}"}}
 	secret.Namespace, secret.Name = namespace, "motd"
 	return secret
 }
@@ -97,7 +97,7 @@ func userFile(namespace string) *corev1.Secret {
 func readUserFile(t *testing.T, template *unstructured.Unstructured) {
 	t.Helper()
 	file := map[string]any{
-		"path":        "/etc/motd",
+		"path": "/etc/motd", "contentFormat": "Template",
 		"contentFrom": map[string]any{"secret": map[string]any{"name": "motd", "key": "motd"}},
 	}
 	if err := unstructured.SetNestedSlice(template.Object, []any{file}, "spec", "template", "spec", "files"); err != nil {

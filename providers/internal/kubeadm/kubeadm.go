@@ -45,6 +45,7 @@ func defaultRegistration(registration *bootstrapv1.NodeRegistrationOptions, defi
 func ValidateConfigSpec(old, spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ignition bool) field.ErrorList {
 	all := webhooks.WithoutOld(validateNumbers(old, path), validateNumbers(spec, path))
 	all = append(all, validateFiles(spec.Files, path.Child("files"))...)
+	all = append(all, webhooks.WithoutOld(validateTemplates(old, path), validateTemplates(spec, path))...)
 	all = append(all, webhooks.WithoutOld(validatePartitions(old, path), validatePartitions(spec, path))...)
 	all = append(all, webhooks.WithoutOld(validateValidity(old, path), validateValidity(spec, path))...)
 	all = append(all, validateUsers(spec.Users, path.Child("users"))...)

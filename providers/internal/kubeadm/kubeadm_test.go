@@ -31,6 +31,16 @@ func TestValidateConfigSpec(t *testing.T) {
 			}},
 			want: []string{"spec.files[0]", "spec.files[1].contentFrom.secret.name", "spec.files[1].path", "spec.files[2].contentFrom.secret.key"},
 		},
+		"Templates": {
+			reason: "content with the format Template is a Go template; other content may be anything",
+			spec: bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{
+				{Path: "/a", Content: "{{ .controlPlane.version }}", ContentFormat: bootstrapv1.FileContentFormatTemplate},
+				{Path: "/b", Content: "{{ broken", ContentFormat: bootstrapv1.FileContentFormatTemplate},
+				{Path: "/c", Content: "{{ broken", ContentFormat: bootstrapv1.FileContentFormatRaw}, {Path: "/d", Content: "{{ broken"},
+				{Path: "/e", ContentFrom: secret, ContentFormat: bootstrapv1.FileContentFormatTemplate},
+			}},
+			want: []string{"spec.files[1].content"},
+		},
 		"Users": {
 			reason: "a password has one source",
 			spec: bootstrapv1.KubeadmConfigSpec{Users: []bootstrapv1.User{

@@ -9,6 +9,8 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -43,6 +45,7 @@ func conditions() condition.Kind {
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{Clients: step.ClientsOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters,
 		ignition: o.Ignition, pools: o.Pools, tokenTTL: o.TokenTTL, keys: o.Keys}
+	c.external = external.Reader{Client: c.Live, Versions: contract.APIVersions{Reader: c.Client}}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{

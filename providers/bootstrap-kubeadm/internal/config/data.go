@@ -11,6 +11,7 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -86,7 +87,8 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 		return pki.Pair{},
 			fmt.Errorf("Secret %s does not exist: the control plane provider must create it, or the user for user-provided certificates", key)
 	}
-	pair, err := c.keys.Generate(purpose, c.Clock.Now(), s.cluster)
+	config, now := &s.config.Spec.ClusterConfiguration, c.Clock.Now()
+	pair, err := c.keys.GenerateUntil(purpose, now, kubeadm.CAExpiry(config, now), kubeadm.KeyAlgorithm(config), s.cluster)
 	if err != nil {
 		return pki.Pair{}, err
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
+	"sync"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,21 +17,9 @@ import (
 // input returns the input that init and join data have in common. text is kubeadm's configuration.
 func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, text string) (bootstrapdata.Input, error) {
 	spec := s.config.Spec.DeepCopy()
-	from, size := c.sources(s.config.Namespace), 0
-	for i := range spec.Files {
-		f := &spec.Files[i]
-		if kubeadm.Defined(f.ContentFrom) {
-			content, err := from.value(ctx, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
-			if err != nil {
-				return bootstrapdata.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
-			}
-			f.Content = content
-		}
-		if size += len(f.Content); size > corev1.MaxSecretSize {
-			return bootstrapdata.Input{},
-				mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
-					"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
-		}
+	from := c.sources(s.config.Namespace)
+	if err := c.contents(ctx, s, spec.Files, from); err != nil {
+		return bootstrapdata.Input{}, err
 	}
 	for i := range spec.Users {
 		if u := spec.Users[i].PasswdFrom; kubeadm.Defined(u) {
@@ -47,6 +36,32 @@ func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstr
 		in.NTP = &bootstrapv1.NTP{} // In v1beta1, it may be empty: the time service with its defaults.
 	}
 	return in, nil
+}
+
+// contents sets the contents of files that come from Secrets or are templates.
+func (c *Controller) contents(ctx context.Context, s *scope, files []bootstrapv1.File, from sources) error {
+	version := sync.OnceValues(func() (string, error) { return c.controlPlaneVersion(ctx, s) })
+	size := 0
+	for i := range files {
+		f := &files[i]
+		if kubeadm.Defined(f.ContentFrom) {
+			content, err := from.value(ctx, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
+			if err != nil {
+				return fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
+			}
+			f.Content = content
+		}
+		if f.ContentFormat == bootstrapv1.FileContentFormatTemplate {
+			if err := renderContent(f, version); err != nil {
+				return fmt.Errorf("spec.files[%d]: %w", i, err)
+			}
+		}
+		if size += len(f.Content); size > corev1.MaxSecretSize {
+			return mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
+				"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
+		}
+	}
+	return nil
 }
 
 // sources reads users' Secrets, which are not cached, each once.

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -39,6 +40,8 @@ type Controller struct {
 	tokenTTL time.Duration
 	keys     *pki.Keys
 	locks    locks
+	// external reads control planes live.
+	external external.Reader
 }
 
 // scope is what the steps work on.

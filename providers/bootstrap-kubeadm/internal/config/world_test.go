@@ -19,7 +19,9 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -65,6 +67,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) restart() {
 	clients := w.ForController()
 	w.c = &Controller{Clients: clients, cached: labeled{clients.Client}, workloads: w.workload, tokenTTL: ttl}
+	w.c.external = external.Reader{Client: clients.Live, Versions: contract.APIVersions{Reader: clients.Client}}
 	declared := w.c.declared()
 	declared.Progress = nil // Status is written immediately.
 	w.runner = declared.Runner(w.c.Clients)

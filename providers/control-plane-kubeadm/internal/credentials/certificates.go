@@ -17,6 +17,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -88,7 +89,8 @@ func (p *Provider) newCertificate(
 		}
 		return false, err
 	}
-	pair, err := p.Keys.Generate(purpose, p.Clock.Now(), algorithm(cp), cp.KCP, cp.Cluster)
+	config, now := &cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration, p.Clock.Now()
+	pair, err := p.Keys.GenerateUntil(purpose, now, kubeadm.CAExpiry(config, now), kubeadm.KeyAlgorithm(config), cp.KCP, cp.Cluster)
 	if err != nil {
 		return false, fmt.Errorf("generating keys: %w", err)
 	}
@@ -102,16 +104,6 @@ func (p *Provider) newCertificate(
 	}
 	secret.DeepCopyInto(into)
 	return true, nil
-}
-
-// algorithm returns the encryptionAlgorithm of the spec as an object with an annotation, which takes precedence over those of others. If it
-// is not set, there is no annotation.
-func algorithm(cp *snapshot.ControlPlane) metav1.Object {
-	chosen := &metav1.ObjectMeta{}
-	if a := cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration.EncryptionAlgorithm; a != "" {
-		chosen.Annotations = map[string]string{pki.AlgorithmAnnotation: string(a)}
-	}
-	return chosen
 }
 
 // irreplaceable returns why a Secret cannot be generated, and what to do. It is empty if it can.

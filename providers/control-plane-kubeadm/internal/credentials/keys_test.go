@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
@@ -84,6 +85,25 @@ func TestKeysAreOfTheChosenAlgorithm(t *testing.T) {
 				t.Errorf("the CA cannot sign: %v", err)
 			}
 		})
+	}
+}
+
+// CAs are valid for as long as the spec says, ten years by default.
+func TestCAValidity(t *testing.T) {
+	const day = 24 * time.Hour
+	for days, validity := range map[int32]time.Duration{0: 3650 * day, 90: 90 * day} {
+		b := newBench(t)
+		b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration.CACertificateValidityPeriodDays = days
+		if _, err := b.take(t.Context(), "certificates"); err != nil {
+			t.Fatal(err)
+		}
+		want := b.API.Clock.Now().UTC().Add(validity)
+		for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA} {
+			all, err := cert.ParseCertsPEM(b.secret(t, purpose).Data[pki.CertificateKey])
+			if err != nil || !all[0].NotAfter.Equal(want.Truncate(time.Second)) {
+				t.Errorf("%d days: %s is valid until %v, want %v, error %v", days, purpose, all[0].NotAfter, want, err)
+			}
+		}
 	}
 }
 

@@ -39,7 +39,23 @@ func newConfig(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane, rol
 		// Without either section, the bootstrap provider waits for another Machine to initialize the cluster.
 		config.Spec.InitConfiguration.NodeRegistration.ImagePullPolicy = corev1.PullIfNotPresent
 	}
+	if role == Initialize {
+		localMode(&config.Spec.ClusterConfiguration, kcp.Spec.Version)
+	}
 	return config, nil
+}
+
+// localMode sets the feature gate for kubelets that connect to the API server beside them, unless the spec has it. It is not recorded on
+// the Machine, so that no existing Machine differs. Machines that join read it from the cluster.
+func localMode(config *bootstrapv1.ClusterConfiguration, version string) {
+	_, chosen := config.FeatureGates[kubeadm.KubeletLocalMode]
+	if has, _ := kubeadm.HasKubeletLocalMode(version); !has || chosen {
+		return
+	}
+	if config.FeatureGates == nil {
+		config.FeatureGates = map[string]bool{}
+	}
+	config.FeatureGates[kubeadm.KubeletLocalMode] = true
 }
 
 // configSpec returns what the KubeadmConfig of a Machine has of kubeadmConfigSpec.

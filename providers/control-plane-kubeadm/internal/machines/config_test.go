@@ -98,3 +98,33 @@ func TestTimeoutsOfJoiningMachines(t *testing.T) {
 		}
 	}
 }
+
+// Kubelets of new control planes connect to the API server beside them, where kubeadm has a feature gate for it. Machines that join read
+// that from the cluster, and the spec can choose otherwise.
+func TestKubeletLocalMode(t *testing.T) {
+	const gate = "ControlPlaneKubeletLocalMode"
+	for _, tc := range []struct {
+		reason, version string
+		role            Role
+		spec, want      map[string]bool
+	}{
+		{"before the feature gate", "v1.30.5", Initialize, nil, nil},
+		{"the first Machine", "v1.31.0", Initialize, nil, map[string]bool{gate: true}},
+		{"beside other feature gates", "v1.35.2", Initialize, map[string]bool{"X": true}, map[string]bool{"X": true, gate: true}},
+		{"chosen otherwise", "v1.35.2", Initialize, map[string]bool{gate: false}, map[string]bool{gate: false}},
+		{"there is no other mode", "v1.36.0", Initialize, nil, nil},
+		{"a Machine that joins", "v1.31.0", Join, nil, nil},
+	} {
+		kcp := &controlplanev1.KubeadmControlPlane{}
+		kcp.Spec.Version, kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.FeatureGates = tc.version, tc.spec
+		before := kcp.DeepCopy()
+		got, err := newConfig(t.Context(), kcp, tc.role)
+		testenv.Must(t, err)
+		if diff := cmp.Diff(tc.want, got.Spec.ClusterConfiguration.FeatureGates); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
+		if diff := cmp.Diff(before, kcp); diff != "" {
+			t.Errorf("%s: the control plane changes (-want +got):\n%s", tc.reason, diff)
+		}
+	}
+}

@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
@@ -17,7 +19,7 @@ import (
 func clusterConfigurationDiffers(_ context.Context, s Spec, m *Machine) (string, error) {
 	recorded, ok := m.Annotations[controlplanev1beta1.KubeadmClusterConfigurationAnnotation]
 	if !ok {
-		return "", nil
+		return unrecordedDiffers(s, m), nil
 	}
 	made, wanted := &bootstrapv1beta1.ClusterConfiguration{}, &bootstrapv1beta1.ClusterConfiguration{}
 	if err := json.Unmarshal([]byte(recorded), &made); err != nil {
@@ -34,7 +36,27 @@ func clusterConfigurationDiffers(_ context.Context, s Spec, m *Machine) (string,
 	if equality.Semantic.DeepEqual(made, wanted) {
 		return "", nil
 	}
-	return "clusterConfiguration changed", nil
+	return clusterConfigurationChanged, nil
+}
+
+const clusterConfigurationChanged = "clusterConfiguration changed"
+
+// unrecordedDiffers compares the clusterConfiguration of Machines without a record. Later versions than v1.7 have it in the KubeadmConfig of
+// each Machine, with the feature gate that they add. A Machine that is older than the control plane was adopted: it was never compared.
+func unrecordedDiffers(s Spec, m *Machine) string {
+	if m.Config == nil || !kubeadm.Defined(m.Config.Spec.ClusterConfiguration) || m.CreationTimestamp.Before(&s.since) {
+		return ""
+	}
+	made, wanted := m.Config.Spec.ClusterConfiguration.DeepCopy(), s.KubeadmConfigSpec.ClusterConfiguration.DeepCopy()
+	made.DNS, wanted.DNS = bootstrapv1.DNS{}, bootstrapv1.DNS{}
+	made.ControlPlaneEndpoint, wanted.ControlPlaneEndpoint = "", "" // The bootstrap provider sets it.
+	if _, chosen := wanted.FeatureGates[kubeadm.KubeletLocalMode]; !chosen {
+		delete(made.FeatureGates, kubeadm.KubeletLocalMode)
+	}
+	if equality.Semantic.DeepEqual(made, wanted) {
+		return ""
+	}
+	return clusterConfigurationChanged
 }
 
 // kubeadmConfigDiffers compares the other fields of the KubeadmConfig, except for those that the bootstrap provider has set.

@@ -28,6 +28,7 @@ var now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 // controlPlane returns the control plane that all cases start from, as clients of v1beta1 write it: v1beta2 has less.
 func controlPlane() *controlplanev1beta1.KubeadmControlPlane {
 	kcp := &controlplanev1beta1.KubeadmControlPlane{}
+	kcp.CreationTimestamp = metav1.NewTime(now.Add(-48 * time.Hour))
 	kcp.Spec.Version = "v1.30.0"
 	kcp.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: "infra.x/v1", Kind: "ThingTemplate", Name: "t"}
 	kcp.Spec.KubeadmConfigSpec = bootstrapv1beta1.KubeadmConfigSpec{
@@ -118,6 +119,15 @@ type reasonCase struct {
 	want    []string
 }
 
+// asOfV114 makes a Machine one that Cluster API v1.14 has created.
+func asOfV114(m *Machine) {
+	m.Annotations = nil
+	m.Config.Spec.ClusterConfiguration = bootstrapv1.ClusterConfiguration{
+		ImageRepository: "r", ControlPlaneEndpoint: "example.com:6443", DNS: bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageTag: "v1.11.1"}},
+		FeatureGates: map[string]bool{"ControlPlaneKubeletLocalMode": true},
+	}
+}
+
 // clusterCases are about the version and clusterConfiguration.
 func clusterCases() []reasonCase {
 	return []reasonCase{
@@ -135,7 +145,30 @@ func clusterCases() []reasonCase {
 			s.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = "v9"
 		}},
 		{
-			reason: "without the annotation clusterConfiguration is not compared",
+			reason: "an adopted Machine has no annotation, and its clusterConfiguration is not compared",
+			spec: func(s *controlplanev1beta1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "other"
+			},
+			machine: func(m *Machine) {
+				m.Annotations, m.CreationTimestamp = nil, metav1.NewTime(now.Add(-72*time.Hour))
+			},
+		},
+		{reason: "Machines of v1.14 have clusterConfiguration in their KubeadmConfig", machine: asOfV114},
+		{reason: "Machines of v1.14 have it if they have joined, too", joins: true, machine: asOfV114},
+		{
+			reason: "clusterConfiguration changed since v1.14 created the Machine", machine: asOfV114, want: []string{"clusterConfiguration changed"},
+			spec: func(s *controlplanev1beta1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.ClusterConfiguration.APIServer.ExtraArgs = map[string]string{"v": "4"}
+			},
+		},
+		{
+			reason: "a feature gate was chosen since v1.14 created the Machine", joins: true, machine: asOfV114, want: []string{"clusterConfiguration changed"},
+			spec: func(s *controlplanev1beta1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.ClusterConfiguration.FeatureGates = map[string]bool{"ControlPlaneKubeletLocalMode": false}
+			},
+		},
+		{
+			reason: "of a Machine that joined under an earlier version, clusterConfiguration is unknown", joins: true,
 			spec: func(s *controlplanev1beta1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "other"
 			},

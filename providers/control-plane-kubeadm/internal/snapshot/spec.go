@@ -20,6 +20,8 @@ import (
 type Spec struct {
 	controlplanev1.KubeadmControlPlaneSpec
 	older bootstrapv1beta1.KubeadmConfigSpec
+	// since is when the control plane was created.
+	since metav1.Time
 }
 
 // SpecOf returns the spec of a control plane.
@@ -31,7 +33,7 @@ func SpecOf(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (Spec,
 	if err := conversion.Shared().Convert(ctx, converted, older); err != nil {
 		return Spec{}, err
 	}
-	return Spec{KubeadmControlPlaneSpec: kcp.Spec, older: older.Spec.KubeadmConfigSpec}, nil
+	return Spec{KubeadmControlPlaneSpec: kcp.Spec, older: older.Spec.KubeadmConfigSpec, since: kcp.CreationTimestamp}, nil
 }
 
 // ClusterConfiguration returns clusterConfiguration as kubeadm and clients of v1beta1 know it; nil if there is none.

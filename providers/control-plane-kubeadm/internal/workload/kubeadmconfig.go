@@ -39,11 +39,36 @@ func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bo
 		if repository, _ := doc["imageRepository"].(string); repository != "" {
 			doc["imageRepository"] = current(repository)
 		}
-		if config == nil {
-			return nil
+		if config != nil {
+			if err := adopt(doc, config); err != nil {
+				return err
+			}
 		}
-		return adopt(doc, config)
+		localMode(doc, version, config)
+		return nil
 	})
+}
+
+// localMode sets the feature gate for kubelets that connect to the API server beside them, unless the spec has it, and removes it for
+// versions of kubeadm that no longer know it.
+func localMode(doc map[string]any, version string, config *bootstrapv1beta1.ClusterConfiguration) {
+	if config != nil {
+		if _, chosen := config.FeatureGates[kubeadm.KubeletLocalMode]; chosen {
+			return
+		}
+	}
+	gates, _ := doc["featureGates"].(map[string]any)
+	switch has, removed := kubeadm.HasKubeletLocalMode(version); {
+	case has && gates == nil:
+		doc["featureGates"] = map[string]any{kubeadm.KubeletLocalMode: true}
+	case has:
+		gates[kubeadm.KubeletLocalMode] = true
+	case removed:
+		delete(gates, kubeadm.KubeletLocalMode)
+		if len(gates) == 0 {
+			delete(doc, "featureGates")
+		}
+	}
 }
 
 // changeKubeadm changes the configuration of kubeadm, without a write if nothing changes.

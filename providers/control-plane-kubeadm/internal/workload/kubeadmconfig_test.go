@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -293,5 +294,35 @@ func newFields() *bootstrapv1beta1.ClusterConfiguration {
 		CertificateValidityPeriodDays: 90, EncryptionAlgorithm: bootstrapv1beta1.EncryptionAlgorithmRSA3072,
 		Scheduler: bootstrapv1beta1.ControlPlaneComponent{ExtraArgs: map[string]string{"a": "b"}, ExtraEnvs: environment},
 		Etcd:      bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{ExtraEnvs: environment}},
+	}
+}
+
+// Machines that join read from the cluster whether their kubelets connect to the API server beside them.
+func TestLocalMode(t *testing.T) {
+	const gate = "ControlPlaneKubeletLocalMode"
+	chosen := &bootstrapv1beta1.ClusterConfiguration{FeatureGates: map[string]bool{gate: false}}
+	for _, tc := range []struct {
+		reason, version, stored string
+		config                  *bootstrapv1beta1.ClusterConfiguration
+		want                    string
+	}{
+		{"before the feature gate", "v1.30.0", `{"a":"b"}`, nil, `{"a":"b"}`},
+		{"an upgrade to the first version with it", "v1.31.0", `{}`, nil, `{"featureGates":{"ControlPlaneKubeletLocalMode":true}}`},
+		{"beside other feature gates", "v1.35.0", `{"featureGates":{"X":true}}`, nil, `{"featureGates":{"ControlPlaneKubeletLocalMode":true,"X":true}}`},
+		{"the spec has it", "v1.35.0", `{"featureGates":{"ControlPlaneKubeletLocalMode":false}}`, chosen, `{"featureGates":{"ControlPlaneKubeletLocalMode":false}}`},
+		{"kubeadm no longer knows it", "v1.36.0", `{"featureGates":{"ControlPlaneKubeletLocalMode":true}}`, nil, `{}`},
+		{"others stay", "v1.36.0", `{"featureGates":{"ControlPlaneKubeletLocalMode":true,"X":true}}`, nil, `{"featureGates":{"X":true}}`},
+		{"without any", "v1.36.0", `{}`, nil, `{}`},
+	} {
+		doc := map[string]any{}
+		testenv.Must(t, json.Unmarshal([]byte(tc.stored), &doc))
+		for range 2 {
+			localMode(doc, tc.version, tc.config)
+		}
+		got, err := json.Marshal(doc)
+		testenv.Must(t, err)
+		if string(got) != tc.want {
+			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
+		}
 	}
 }
