@@ -147,13 +147,8 @@ func Resize(s Size) Change {
 	})
 }
 
-// Upgrade changes the version of the Cluster.
-func Upgrade(ctx context.Context, t Target) error {
-	return editCluster(func(topology map[string]any) error {
-		topology["version"] = secondVersion
-		return nil
-	})(ctx, t)
-}
+// Upgrade changes the version of the Cluster to the second one.
+func Upgrade(ctx context.Context, t Target) error { return upgradeTo(secondVersion)(ctx, t) }
 
 func editCluster(edit func(topology map[string]any) error) Change {
 	return func(ctx context.Context, t Target) error {

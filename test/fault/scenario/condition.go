@@ -153,7 +153,9 @@ func ClassReady(now history.State) error {
 }
 
 // Upgraded is true when all Machines and their owners have the second version.
-func Upgraded(now history.State) error {
+func Upgraded(now history.State) error { return haveVersion(now, secondVersion) }
+
+func haveVersion(now history.State, version string) error {
 	for kind, path := range map[string][]string{
 		"Machine":             {"spec", "version"},
 		"KubeadmControlPlane": {"status", "version"},
@@ -161,7 +163,7 @@ func Upgraded(now history.State) error {
 		"MachinePool":         {"spec", "template", "spec", "version"},
 	} {
 		for _, o := range now.Of(kind) {
-			if v, _, _ := unstructured.NestedString(o.Object, path...); v != secondVersion {
+			if v, _, _ := unstructured.NestedString(o.Object, path...); v != version {
 				return fmt.Errorf("the version of %s %s is %s", kind, o.GetName(), v)
 			}
 		}

@@ -109,7 +109,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
+	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
 		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(), turned(), operated())
 }
 
