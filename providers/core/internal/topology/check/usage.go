@@ -127,9 +127,14 @@ func removedCheck(path *field.Path, users []string) *field.Error {
 // using returns the sorted names of the Clusters whose topology satisfies uses, as <namespace>/<name> if their class is in another
 // namespace.
 func using(clusters []clusterv1.Cluster, uses func(*clusterv1.Topology) bool) []string {
+	return usingIn(clusters, func(c *clusterv1.Cluster) bool { return uses(&c.Spec.Topology) })
+}
+
+// usingIn is using for what depends on more than the topology.
+func usingIn(clusters []clusterv1.Cluster, uses func(*clusterv1.Cluster) bool) []string {
 	var out []string
 	for i := range clusters {
-		if t := &clusters[i].Spec.Topology; t.IsDefined() && uses(t) {
+		if clusters[i].Spec.Topology.IsDefined() && uses(&clusters[i]) {
 			name := clusters[i].Name
 			if clusters[i].GetClassKey().Namespace != clusters[i].Namespace {
 				name = clusters[i].Namespace + "/" + name

@@ -100,11 +100,10 @@ func classVersions(versions []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// removesVersions reports whether Clusters may have a version that a class no longer lists.
+// removesVersions reports whether Clusters may have, or need on the way of an upgrade, a version that a class no longer lists.
 func removesVersions(old, current *clusterv1.ClusterClass) bool {
 	was, is := old.Spec.KubernetesVersions, current.Spec.KubernetesVersions
-	return len(is) > 0 &&
-		(len(was) == 0 || slices.ContainsFunc(was, func(version string) bool { return !slices.Contains(is, version) }))
+	return len(was) == 0 && len(is) > 0 || slices.ContainsFunc(was, func(version string) bool { return !slices.Contains(is, version) })
 }
 
 // removedVersions reports versions that Clusters have and a class no longer lists. Those that were not listed before, which an annotation
@@ -114,6 +113,13 @@ func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.
 		return nil
 	}
 	was, is := old.Spec.KubernetesVersions, current.Spec.KubernetesVersions
+	if stranded := underway(current, clusters); len(stranded) > 0 {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "kubernetesVersions"), fmt.Sprintf(
+			"must keep a version of each minor version that Clusters which are being upgraded have yet to pass: %s", listed(stranded)))}
+	}
+	if len(is) == 0 {
+		return nil // All versions are possible.
+	}
 	users := using(clusters, func(t *clusterv1.Topology) bool {
 		return !slices.Contains(is, t.Version) && (len(was) == 0 || slices.Contains(was, t.Version))
 	})
@@ -122,6 +128,26 @@ func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "kubernetesVersions"), fmt.Sprintf(
 		"must have the versions of all Clusters of the class: those of %s are missing", listed(users)))}
+}
+
+// underway returns the Clusters that could not continue an upgrade by several minor versions along the versions that a class lists.
+func underway(class *clusterv1.ClusterClass, clusters []clusterv1.Cluster) []string {
+	if class.Spec.Upgrade.External.GenerateUpgradePlanExtension != "" {
+		return nil // The extension chooses the versions.
+	}
+	versions := class.Spec.KubernetesVersions
+	return usingIn(clusters, func(c *clusterv1.Cluster) bool {
+		if c.Status.ControlPlane == nil {
+			return false
+		}
+		steps := c.Status.ControlPlane.UpgradePlan
+		if len(versions) == 0 {
+			return len(steps) > 1 // One step needs no list.
+		}
+		return slices.ContainsFunc(steps, func(next clusterv1.UpgradePlanVersion) bool {
+			return !slices.ContainsFunc(versions, func(v string) bool { return SameMinor(v, next.Version) })
+		})
+	})
 }
 
 // KubeletHasVersion reports whether a kubelet has a version. Not all distributions include build metadata in the version of kubelets.

@@ -51,7 +51,7 @@ func TestRemovedVersions(t *testing.T) {
 		{reason: "a version that no Cluster has", was: []string{"v1.29.0", "v1.30.0", "v1.31.0"}, is: []string{"v1.30.0", "v1.31.0"}, reads: true},
 		{reason: "a version in use", was: []string{"v1.30.0", "v1.31.0"}, is: []string{"v1.31.0"}, reads: true, forbidden: "a"},
 		{reason: "the first list must have all versions in use", is: []string{"v1.32.0"}, reads: true, forbidden: "a, b"},
-		{reason: "without a list, all versions are possible", was: []string{"v1.30.0"}},
+		{reason: "without a list, all versions are possible", was: []string{"v1.30.0"}, reads: true},
 		{reason: "versions that were not listed before do not hold up other changes", was: []string{"v1.31.0", "v1.32.0"}, is: []string{"v1.31.0"}, reads: true},
 	} {
 		old, current := &clusterv1.ClusterClass{}, &clusterv1.ClusterClass{}
@@ -62,6 +62,39 @@ func TestRemovedVersions(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, texts(Removals(old, current, clusters))); diff != "" || Removes(old, current) != tt.reads {
 			t.Errorf("%s: removes %v, want %v (-want +got):\n%s", tt.reason, Removes(old, current), tt.reads, diff)
+		}
+	}
+}
+
+// TestVersionsUnderway is about Clusters that are being upgraded by several minor versions, along those that their class lists.
+func TestVersionsUnderway(t *testing.T) {
+	clusters := parseYAML[[]clusterv1.Cluster](t, `
+- {metadata: {name: two}, spec: {topology: {classRef: {name: class}, version: v1.33.0}},
+   status: {controlPlane: {upgradePlan: [{version: v1.32.4}, {version: v1.33.0}]}}}
+- {metadata: {name: one}, spec: {topology: {classRef: {name: class}, version: v1.33.0}}, status: {controlPlane: {upgradePlan: [{version: v1.33.0}]}}}
+- {metadata: {name: none}, spec: {topology: {classRef: {name: class}, version: v1.33.0}}, status: {controlPlane: {}}}
+`)
+	for _, tt := range []struct {
+		reason    string
+		is        []string
+		extension string
+		want      bool
+	}{
+		{reason: "a version that all have passed", is: []string{"v1.32.4", "v1.33.0"}},
+		{reason: "another version of the minor version", is: []string{"v1.31.0", "v1.32.0", "v1.33.0"}},
+		{reason: "a minor version that one has yet to pass", is: []string{"v1.33.0"}, want: true},
+		{reason: "the list, which one needs for two more steps", want: true},
+		{reason: "an extension chooses the versions", is: []string{"v1.33.0"}, extension: "plan.example"},
+	} {
+		old, current := &clusterv1.ClusterClass{}, &clusterv1.ClusterClass{}
+		old.Spec.KubernetesVersions, current.Spec.KubernetesVersions = []string{"v1.31.0", "v1.32.0", "v1.32.4", "v1.33.0"}, tt.is
+		current.Spec.Upgrade.External.GenerateUpgradePlanExtension = tt.extension
+		var want []string
+		if tt.want {
+			want = []string{"spec.kubernetesVersions: Forbidden: must keep a version of each minor version that Clusters which are being upgraded have yet to pass: two"}
+		}
+		if diff := cmp.Diff(want, texts(Removals(old, current, clusters))); diff != "" || !Removes(old, current) {
+			t.Errorf("%s: removes %t (-want +got):\n%s", tt.reason, Removes(old, current), diff)
 		}
 	}
 }
