@@ -109,8 +109,9 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
-		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(), turned(), operated())
+	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), deletions(), pools(),
+		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(),
+		turned(), operated())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.

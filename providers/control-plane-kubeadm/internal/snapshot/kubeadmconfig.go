@@ -41,7 +41,7 @@ func clusterConfigurationDiffers(_ context.Context, s Spec, m *Machine) (string,
 
 const clusterConfigurationChanged = "clusterConfiguration changed"
 
-// unrecordedDiffers compares the clusterConfiguration of Machines without a record. Later versions than v1.7 have it in the KubeadmConfig of
+// unrecordedDiffers compares the clusterConfiguration of Machines without a record. Versions after v1.7 have it in the KubeadmConfig of
 // each Machine, with the feature gate that they add. A Machine that is older than the control plane was adopted: it was never compared.
 func unrecordedDiffers(s Spec, m *Machine) string {
 	if m.Config == nil || !kubeadm.Defined(m.Config.Spec.ClusterConfiguration) || m.CreationTimestamp.Before(&s.since) {
