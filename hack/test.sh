@@ -7,12 +7,12 @@ cd "$(dirname "$0")/.."
 export CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_KUBEADM=1
 readonly flags=(-vet=off -timeout 45m) # golangci-lint runs vet, with more analyzers.
 
-readonly whole='/test/(journey|fault|permission)$' # What tests whole clusters, half of all in time, together with the modules.
+readonly whole='/test/(journey|fault|permission|book)$' # What tests whole clusters, half of all in time, together with the modules.
 
 whole_clusters_and_modules() {
 	local failed=0 module
 	go test "${flags[@]}" ./test/journey || failed=1
-	go test "${flags[@]}" -p 1 ./test/fault ./test/permission || failed=1
+	go test "${flags[@]}" -p 1 ./test/fault ./test/permission ./test/book || failed=1
 	for module in $(git ls-files '*/go.mod' | xargs -n1 dirname | sort); do
 		echo "module $module"
 		(cd "$module" && go test "${flags[@]}" -p 1 ./...) || failed=1
