@@ -11,12 +11,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -166,7 +169,9 @@ func (m *Management) emptyOf(o client.Object) client.Object {
 func (m *Management) World(t testing.TB) *World {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "journey-"}}
-	if err := m.Client.Create(t.Context(), ns); err != nil {
+	// While other management clusters start, the API server may take longer for a handshake than a client waits.
+	overloaded := func(err error) bool { return utilnet.IsTimeout(err) || apierrors.IsTimeout(err) }
+	if err := retry.OnError(retry.DefaultBackoff, overloaded, func() error { return m.Client.Create(t.Context(), ns) }); err != nil {
 		t.Fatalf("creating a namespace: %v", err)
 	}
 	// Kubernetes creates a ServiceAccount. All later objects are consequences of the test.

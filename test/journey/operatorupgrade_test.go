@@ -58,9 +58,9 @@ func (o *operatorCluster) installed(p declaredProvider, version string) {
 
 // TestOperatorAdoptsAndUpgrades takes over what clusterctl installed, which changes nothing, and is refused with other variables. Then it
 // upgrades all providers at once, one of them first to a version that does not start, which is rolled back. All the while, webhooks answer,
-// and a Cluster keeps its Machines. clusterctl does not interfere.
+// and a Cluster keeps its Machines. clusterctl does not interfere. It is not parallel: all providers start again at once, while every
+// request to a webhook counts.
 func TestOperatorAdoptsAndUpgrades(t *testing.T) {
-	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")
 	o := &operatorCluster{NewStandalone(t, r.Tools), t}
