@@ -56,9 +56,10 @@ func manager(key string) string {
 }
 
 // Sync sets the taints of a Machine on its Node, and removes those with propagation Always that it set before and that the Machine no
-// longer has; an annotation of the Node lists them. Taints with propagation OnInitialization are set only if initialize is true, which it
-// must be once per Node. Taints that others have set stay.
-func Sync(node *corev1.Node, taints []clusterv1.MachineTaint, initialize bool) {
+// longer has; an annotation of the Node lists them. Taints with propagation OnInitialization are set only as long as the Node does not have
+// the name of its Cluster: the caller annotates it with the same write. Taints that others have set stay.
+func Sync(node *corev1.Node, taints []clusterv1.MachineTaint) {
+	_, initialized := node.Annotations[clusterv1.ClusterNameAnnotation]
 	before, existed := node.Annotations[clusterv1.TaintsFromMachineAnnotation]
 	if len(taints) == 0 && !existed { // Otherwise, each Node of a fleet would be written once.
 		return
@@ -70,7 +71,7 @@ func Sync(node *corev1.Node, taints []clusterv1.MachineTaint, initialize bool) {
 		if t.Propagation == clusterv1.MachineTaintPropagationAlways {
 			always = append(always, id)
 		}
-		if t.Propagation == clusterv1.MachineTaintPropagationAlways || initialize {
+		if t.Propagation == clusterv1.MachineTaintPropagationAlways || !initialized {
 			set(node, t)
 		}
 	}

@@ -152,8 +152,13 @@ func TestSync(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !tc.initialize {
+				for _, n := range []*corev1.Node{tc.node, tc.want} {
+					metav1.SetMetaDataAnnotation(&n.ObjectMeta, clusterv1.ClusterNameAnnotation, "c")
+				}
+			}
 			for range 2 {
-				Sync(tc.node, tc.taints, tc.initialize)
+				Sync(tc.node, tc.taints)
 				if len(tc.node.Spec.Taints) == 0 {
 					tc.node.Spec.Taints = nil
 				}

@@ -23,7 +23,11 @@ func renderContent(f *bootstrapv1.File, controlPlaneVersion func() (string, erro
 		return fmt.Errorf("the value of key %q of Secret %s is not a Go template that can be executed with .controlPlane.version %q",
 			f.ContentFrom.Secret.Key, f.ContentFrom.Secret.Name, version)
 	case err != nil:
-		return mistake{fmt.Errorf("content cannot be executed as a Go template with .controlPlane.version %q: %w", version, err)}
+		err = fmt.Errorf("content cannot be executed as a Go template with .controlPlane.version %q: %w", version, err)
+		if version == "" {
+			return err // The control plane may get a version.
+		}
+		return mistake{err}
 	}
 	f.Content = content
 	return nil

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -92,6 +94,9 @@ func TestTemplates(t *testing.T) {
 			_, err := w.reconcile(t, "w")
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Fatalf("%s: err = %v, want one that contains %q", tc.reason, err, tc.err)
+			}
+			if terminal := tc.err != "" && strings.Contains(tc.err, `"v1.34.1"`) && tc.file.Content != ""; errors.Is(err, reconcile.TerminalError(nil)) != terminal {
+				t.Errorf("%s: only a change of the config can help: want %t, error %v", tc.reason, terminal, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the value of a Secret is in the error: %v", err)

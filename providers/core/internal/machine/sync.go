@@ -32,8 +32,7 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 	}
 	after := node.DeepCopy()
 	if c.taints {
-		_, known := node.Annotations[clusterv1.ClusterNameAnnotation] // Written below, with the taints.
-		taint.Sync(after, m.Spec.Taints, !known)
+		taint.Sync(after, m.Spec.Taints) // Before annotate.
 	}
 	c.selection.sync(after, m)
 	annotate(after, m)

@@ -28,8 +28,7 @@ func (c *Controller) syncNodes(ctx context.Context, s *scope, workload client.Wr
 	for _, node := range found.unmanaged {
 		after := node.DeepCopy()
 		if c.taints {
-			_, known := node.Annotations[clusterv1.ClusterNameAnnotation] // Written below, with the taints.
-			taint.Sync(after, s.pool.Spec.Template.Spec.Taints, !known)
+			taint.Sync(after, s.pool.Spec.Template.Spec.Taints) // Before it is annotated.
 		}
 		for key, value := range map[string]string{
 			clusterv1.ClusterNameAnnotation: s.pool.Spec.ClusterName, clusterv1.ClusterNamespaceAnnotation: s.pool.Namespace,

@@ -113,7 +113,7 @@ func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.
 		return nil
 	}
 	was, is := old.Spec.KubernetesVersions, current.Spec.KubernetesVersions
-	if stranded := underway(current, clusters); len(stranded) > 0 {
+	if stranded := underway(old, current, clusters); len(stranded) > 0 {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "kubernetesVersions"), fmt.Sprintf(
 			"must keep a version of each minor version that Clusters which are being upgraded have yet to pass: %s", listed(stranded)))}
 	}
@@ -130,23 +130,25 @@ func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.
 		"must have the versions of all Clusters of the class: those of %s are missing", listed(users)))}
 }
 
-// underway returns the Clusters that could not continue an upgrade by several minor versions along the versions that a class lists.
-func underway(class *clusterv1.ClusterClass, clusters []clusterv1.Cluster) []string {
-	if class.Spec.Upgrade.External.GenerateUpgradePlanExtension != "" {
-		return nil // The extension chooses the versions.
+// underway returns the Clusters that could not continue an upgrade by several minor versions along the versions that a class lists. Minor
+// versions that were not listed before, which an annotation allows, do not count.
+func underway(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) []string {
+	was, is := old.Spec.KubernetesVersions, current.Spec.KubernetesVersions
+	if len(was) == 0 || current.Spec.Upgrade.External.GenerateUpgradePlanExtension != "" {
+		return nil // Nothing was listed, or the extension chooses the versions.
 	}
-	versions := class.Spec.KubernetesVersions
+	has := func(versions []string, next clusterv1.UpgradePlanVersion) bool {
+		return slices.ContainsFunc(versions, func(v string) bool { return SameMinor(v, next.Version) })
+	}
 	return usingIn(clusters, func(c *clusterv1.Cluster) bool {
 		if c.Status.ControlPlane == nil {
 			return false
 		}
 		steps := c.Status.ControlPlane.UpgradePlan
-		if len(versions) == 0 {
+		if len(is) == 0 {
 			return len(steps) > 1 // One step needs no list.
 		}
-		return slices.ContainsFunc(steps, func(next clusterv1.UpgradePlanVersion) bool {
-			return !slices.ContainsFunc(versions, func(v string) bool { return SameMinor(v, next.Version) })
-		})
+		return slices.ContainsFunc(steps, func(next clusterv1.UpgradePlanVersion) bool { return has(was, next) && !has(is, next) })
 	})
 }
 

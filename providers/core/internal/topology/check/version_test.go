@@ -73,6 +73,7 @@ func TestVersionsUnderway(t *testing.T) {
    status: {controlPlane: {upgradePlan: [{version: v1.32.4}, {version: v1.33.0}]}}}
 - {metadata: {name: one}, spec: {topology: {classRef: {name: class}, version: v1.33.0}}, status: {controlPlane: {upgradePlan: [{version: v1.33.0}]}}}
 - {metadata: {name: none}, spec: {topology: {classRef: {name: class}, version: v1.33.0}}, status: {controlPlane: {}}}
+- {metadata: {name: unlisted}, spec: {topology: {classRef: {name: class}, version: v1.40.0}}, status: {controlPlane: {upgradePlan: [{version: v1.40.0}]}}}
 `)
 	for _, tt := range []struct {
 		reason    string
