@@ -156,7 +156,7 @@ func TestPreparedForKubeadm(t *testing.T) {
 	} {
 		path := filepath.Join("testdata", "prepared-"+version+".yaml")
 		c, _ := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": "apiVersion: kubeadm.k8s.io/" + version + "\n" + stored}))
-		if err := c.prepareKubeadm(t.Context(), map[string]string{"v1beta3": "v1.33.1", "v1beta4": "v1.36.1"}[version], config); err != nil {
+		if err := c.prepareKubeadm(t.Context(), map[string]string{"v1beta3": "v1.30.14", "v1beta4": "v1.36.1"}[version], config); err != nil {
 			t.Fatal(err)
 		}
 		got := data(t, c, "kubeadm-config")["ClusterConfiguration"]
