@@ -27,9 +27,6 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extensionconfig"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
@@ -42,6 +39,10 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/flowcontrol"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/wire"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -137,7 +138,7 @@ func (f *flags) validate() error {
 func NewComponent() manager.Component {
 	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK,
-		feature.MachineSetPreflightChecks, feature.MachineTaintPropagation)
+		feature.MachineSetPreflightChecks, feature.MachineTaintPropagation, feature.InPlaceUpdates)
 	versions := &contract.Lookup{}
 	conversions := conversion.New(versions.Version)
 	return manager.Component{
@@ -243,6 +244,7 @@ func (s *setup) controllers(ctx context.Context) error {
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
 			ConnectionGrace: s.flags.conditionsGrace, Selection: s.flags.selection, Taints: s.gates.Enabled(feature.MachineTaintPropagation),
+			Updater: s.updater(),
 		}),
 		machineset.Setup(ctx, s.mgr, machineset.Options{
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
@@ -254,6 +256,14 @@ func (s *setup) controllers(ctx context.Context) error {
 			MaxUnhealthyClusters: s.flags.maxUnhealthyClusters, MaxUnhealthyMachines: s.flags.maxUnhealthyMachines,
 		}),
 	)
+}
+
+// updater returns what calls the extension that updates Machines in place; nil without the feature gates.
+func (s *setup) updater() inplace.Caller {
+	if s.extensions == nil || !s.gates.Enabled(feature.InPlaceUpdates) {
+		return nil
+	}
+	return s.extensions
 }
 
 func (s *setup) pools(ctx context.Context) error {

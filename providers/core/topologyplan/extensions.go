@@ -13,12 +13,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/wire"
 )
 
 // extensions are the runtime extensions of a plan.

@@ -15,9 +15,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/step"

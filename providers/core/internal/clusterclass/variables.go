@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 

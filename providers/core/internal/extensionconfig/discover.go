@@ -12,8 +12,8 @@ import (
 
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )

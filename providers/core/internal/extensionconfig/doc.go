@@ -11,6 +11,6 @@
 // Each server is asked by itself: one that is dead, slow or hostile costs a worker ten seconds per attempt, and changes only its own
 // ExtensionConfig.
 //
-// What does not belong here: calling the extensions (providers/core/internal/extension), validation of spec
+// What does not belong here: calling the extensions (providers/internal/extension), validation of spec
 // (providers/core/internal/webhook).
 package extensionconfig

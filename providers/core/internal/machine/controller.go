@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -34,13 +35,15 @@ type Options struct {
 	Selection Selection
 	// Taints is the feature gate MachineTaintPropagation: taints of Machines are set on their Nodes.
 	Taints bool
+	// Updater calls the extension that updates Machines in place; nil without the feature gate InPlaceUpdates.
+	Updater inplace.Caller
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
 		Clients: step.ClientsOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: drain.Evictor{Timeout: o.DrainTimeout},
-		connectionGrace: o.ConnectionGrace, selection: o.Selection, taints: o.Taints,
+		connectionGrace: o.ConnectionGrace, selection: o.Selection, taints: o.Taints, updater: o.Updater,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -83,6 +86,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyV1Beta1Condition),
 				step.Do("node", c.node).Sets(clusterv1.MachineNodeHealthyV1Beta1Condition),
 				step.Do("certificates", c.certificates),
+				step.Do("update", c.update),
 			),
 		},
 		Deletion: []step.Step[*scope]{

@@ -10,8 +10,9 @@
 //	node            status.nodeRef is the Node with that provider ID; the Node's health is copied, and the
 //	                Machine's labels, annotations and taints are on the Node
 //	certificates    the expiry of a control plane Machine's certificates is in the status
+//	update          an extension has updated a Machine in place whose owner has marked it for that
 //
-// Every reconcile attempts all of bootstrap, infrastructure, node and certificates. Deletion:
+// Every reconcile attempts all of bootstrap, infrastructure, node, certificates and update. Deletion:
 //
 //	node-work              decides whether to drain the Node: not if the cluster itself is being deleted. A Node that has joined
 //	                       since the last reconcile is found

@@ -33,6 +33,7 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 			return step.WaitAtMost(cacheBackstop, ref.Kind+" "+ref.Name+" to appear in the cache and to be deleted"), nil
 		}
 	}
+	c.attempts.Delete(s.machine.UID)
 	controllerutil.RemoveFinalizer(s.machine, clusterv1.MachineFinalizer)
 	return step.Done(), nil
 }

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// phaseOf returns the phase of a Machine; later rules take precedence.
-func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
+// phaseOf returns the phase of a Machine; later rules take precedence. updating is true if it is being updated in place.
+func phaseOf(m *clusterv1.Machine, updating bool) clusterv1.MachinePhase {
 	phase := clusterv1.MachinePhasePending
 	provisioned := ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false)
 	if ptr.Deref(m.Status.Initialization.BootstrapDataSecretCreated, false) && !provisioned {
@@ -22,6 +22,9 @@ func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
 	}
 	if m.Status.NodeRef.IsDefined() && provisioned {
 		phase = clusterv1.MachinePhaseRunning
+	}
+	if updating {
+		phase = clusterv1.MachinePhaseUpdating
 	}
 	if older := m.GetV1Beta1Status(); older.FailureReason != nil || older.FailureMessage != nil {
 		phase = clusterv1.MachinePhaseFailed
@@ -35,7 +38,7 @@ func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
 // phase sets the phase, and lastUpdated if the phase changed.
 func (c *Controller) phase(_ context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	phase := phaseOf(m)
+	phase := phaseOf(m, s.found.update != nil)
 	if m.Status.GetTypedPhase() == phase && m.Status.Phase != "" {
 		return step.Done(), nil
 	}

@@ -20,6 +20,8 @@ type findings struct {
 	// bootstrap and infrastructure are the provider objects.
 	bootstrap, infrastructure reference.Found
 	node                      nodeFinding
+	// update is the condition of a Machine that is being updated in place; nil if it is not.
+	update *metav1.Condition
 	// stage is what the deletion waits for.
 	stage deletionStage
 	// pods are the Pods that are left on the Node after an attempt to drain it; nil if there was none, or it failed.
@@ -36,9 +38,7 @@ type findings struct {
 func (c *Controller) report(ctx context.Context, s *scope) (step.Result, error) {
 	err := c.compare(ctx, s)
 	now := c.Clock.Now()
-	all := []metav1.Condition{
-		report.False(clusterv1.MachineUpdatingCondition, clusterv1.MachineNotUpdatingReason, ""), s.deletingReport(),
-	}
+	all := []metav1.Condition{s.updatingReport(), s.deletingReport()}
 	all = append(all, s.bootstrapReport()...)
 	all = append(all, s.infrastructureReport()...)
 	all = append(all, s.nodeReports(now)...)

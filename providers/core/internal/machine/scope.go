@@ -2,12 +2,14 @@ package machine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -33,6 +35,10 @@ type Controller struct {
 	selection Selection
 	// taints is Options.Taints.
 	taints bool
+	// updater is Options.Updater.
+	updater inplace.Caller
+	// attempts has the last attempt to update a Machine in place, by its UID.
+	attempts sync.Map
 }
 
 // scope is the state of one reconcile, shared by its steps.

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )

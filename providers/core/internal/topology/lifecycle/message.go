@@ -6,7 +6,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 )
 
 // Message returns the hook of a call, its request, and an empty response.

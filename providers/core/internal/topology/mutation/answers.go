@@ -14,9 +14,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 )
 
 const (

@@ -16,9 +16,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 )
 
 // Extensions finds handlers: *extension.Client.

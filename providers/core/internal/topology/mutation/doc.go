@@ -14,5 +14,5 @@
 // there are any, and the next reconcile calls again.
 //
 // What does not belong here: when patches are applied, and which variables they see (package patches); how extensions are called
-// (providers/core/internal/extension).
+// (providers/internal/extension).
 package mutation

@@ -16,7 +16,7 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	hooksv1beta1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/extensiontest"

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/flowcontrol"
 )
 
 var (

@@ -1,4 +1,5 @@
-// Package extension calls runtime extensions: all that are registered for a hook (CallAll), or one by its name (Find, Target.Call).
+// Package extension calls runtime extensions: all that are registered for a hook (CallAll), the only one (CallOnly), or one by its name
+// (Find, Target.Call). It also records on objects which hooks are still to be called for them.
 //
 // There is no registry besides the ExtensionConfigs in the cache: spec has how to reach a server, status.handlers what it serves. So
 // nothing has to be rebuilt after a restart or a change of the leader, a dead server does not keep a manager from starting, and all

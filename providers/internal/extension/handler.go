@@ -17,7 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 

@@ -15,8 +15,8 @@ import (
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/flowcontrol"
+	"sigs.k8s.io/cluster-api/providers/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -102,6 +102,37 @@ func (c *Client) CallAll(
 	}
 	summarize(answers, response)
 	return answers, nil
+}
+
+// ErrNoHandler is the error of CallOnly without a handler.
+var ErrNoHandler = errors.New("no extension is registered for it")
+
+// CallOnly calls the only handler of a hook whose ExtensionConfig selects the namespace of an object. Without one, the error is
+// ErrNoHandler, whatever the failure policy; with several, it is another one. A failure of the handler is an error, even if its failure
+// policy is to ignore failures: there is no response to continue with. See CallAll for other errors.
+func (c *Client) CallOnly(
+	ctx context.Context, hook runtimecatalog.Hook,
+	forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
+) error {
+	gvh, err := c.catalog.GroupVersionHook(hook)
+	if err != nil {
+		return err
+	}
+	handlers, err := c.handlers(ctx, gvh, forObject.GetNamespace())
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot call hook %s: %w", gvh.Hook, err)
+	case len(handlers) == 0:
+		return fmt.Errorf("cannot call hook %s: %w", gvh.Hook, ErrNoHandler)
+	case len(handlers) > 1:
+		return fmt.Errorf("cannot call hook %s: extensions %s and %s are registered for it, but it must be only one",
+			gvh.Hook, handlers[0].Name, handlers[1].Name)
+	}
+	ignored, err := c.call(ctx, gvh, handlers[0], exchange{request: request, response: response})
+	if ignored {
+		return fmt.Errorf("extension %s of hook %s failed", handlers[0].Name, gvh.Hook)
+	}
+	return err
 }
 
 // Handlers returns the names of the handlers that CallAll would call, in that order.
