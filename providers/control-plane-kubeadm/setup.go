@@ -3,6 +3,7 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,11 +18,14 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/webhook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/workload"
+	"sigs.k8s.io/cluster-api/providers/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
@@ -38,6 +42,7 @@ type flags struct {
 	keyAlgorithm                     pki.KeyAlgorithm
 	namedAfterTemplates              bool
 	workloads                        remote.Flags
+	extensions                       extension.Flags
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -51,6 +56,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
 	f.workloads.AddTo(fs)
+	f.extensions.AddTo(fs)
 }
 
 func (f *flags) validate() error {
@@ -61,15 +67,16 @@ func (f *flags) validate() error {
 			return fmt.Errorf("invalid --%s %s: must be positive", name, value)
 		}
 	}
-	return f.workloads.Validate()
+	return errors.Join(f.workloads.Validate(), f.extensions.Validate())
 }
 
 // NewComponent returns the kubeadm control plane manager.
 func NewComponent() manager.Component {
 	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
 	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition,
-		feature.MachineTaintPropagation)
+		feature.MachineTaintPropagation, feature.RuntimeSDK, feature.InPlaceUpdates)
 	versions := &contract.Lookup{}
+	conversions := conversion.New(versions.Version)
 	return manager.Component{
 		Name:             "kubeadm-control-plane-controller",
 		Purpose:          "The kubeadm control plane provider: creates, upgrades and remediates control planes, including etcd and certificates.",
@@ -78,10 +85,10 @@ func NewComponent() manager.Component {
 		// Two leaders at the same time could each remove an etcd member, so the lease is long.
 		LeaderElection: manager.LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
 		AddToScheme: []func(*runtime.Scheme) error{
-			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, runtimev1.AddToScheme,
 		},
 		AddConverted:   conversion.AddToScheme,
-		Conversions:    conversion.New(versions.Version),
+		Conversions:    conversions,
 		FeatureGates:   gates,
 		AddFlags:       f.register,
 		Validate:       f.validate,
@@ -90,7 +97,7 @@ func NewComponent() manager.Component {
 		Definitions:    labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "control-plane-kubeadm"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			versions.Use(contract.APIVersions{Reader: mgr.GetClient()})
-			return setup(ctx, mgr, env, f, gates)
+			return setup(ctx, mgr, env, f, gates, conversions)
 		},
 	}
 }
@@ -102,7 +109,9 @@ func restrict(o *cache.Options) {
 }
 
 // setup adds everything to the manager.
-func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates) error {
+func setup(
+	ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates, conversions *conversion.Registry,
+) error {
 	policy, err := f.workloads.Policy(mgr.GetConfig())
 	if err != nil {
 		return err
@@ -127,10 +136,15 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err := mgr.Add(keys); err != nil {
 		return err
 	}
+	updater, err := f.updater(mgr, env, gates, conversions)
+	if err != nil {
+		return err
+	}
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
 		MachinePools: gates.Enabled(feature.MachinePool), Keys: keys, NamedAfterTemplates: f.namedAfterTemplates,
+		Updater: updater,
 	})
 	if err != nil {
 		return err
@@ -140,4 +154,19 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		ClusterTopology:         gates.Enabled(feature.ClusterTopology),
 		MachineTaintPropagation: gates.Enabled(feature.MachineTaintPropagation),
 	})
+}
+
+// updater returns what calls the extension that updates Machines in place; nil without the feature gates. One server occupies at most half
+// of the workers.
+func (f *flags) updater(
+	mgr ctrl.Manager, env manager.Environment, gates *feature.Gates, conversions *conversion.Registry,
+) (inplace.Caller, error) {
+	if !gates.Enabled(feature.RuntimeSDK) || !gates.Enabled(feature.InPlaceUpdates) {
+		return nil, nil
+	}
+	caller, err := f.extensions.NewCaller(mgr, env)
+	if err != nil {
+		return nil, err
+	}
+	return extension.NewFor(mgr, env, caller, conversions, max(f.concurrency/2, 1))
 }

@@ -22,8 +22,6 @@ import (
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
@@ -40,8 +38,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/providers/internal/extension"
-	"sigs.k8s.io/cluster-api/providers/internal/extension/flowcontrol"
-	"sigs.k8s.io/cluster-api/providers/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
@@ -64,7 +60,7 @@ type flags struct {
 	selection                                                machine.Selection
 	preflightChecks                                          machineset.Checks
 	workloads                                                remote.Flags
-	certificate                                              wire.CertificateFiles
+	extensions                                               extension.Flags
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -103,10 +99,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"The same for annotations, besides those of node.cluster.x-k8s.io")
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
-	fs.StringVar(&f.certificate.Certificate, "runtime-extension-client-cert-file", "",
-		"File of the certificate that is shown to runtime extensions, in PEM. It is read again when it changes")
-	fs.StringVar(&f.certificate.Key, "runtime-extension-client-key-file", "",
-		"File of the private key of --runtime-extension-client-cert-file, in PEM")
+	f.extensions.AddTo(fs)
 	f.workloads.AddTo(fs)
 }
 
@@ -118,11 +111,11 @@ func (f *flags) validate() error {
 		return fmt.Errorf("invalid --remote-connection-grace-period %s or --remote-conditions-grace-period %s: both must be positive",
 			f.connectionGrace, f.conditionsGrace)
 	}
-	if (f.certificate.Certificate == "") != (f.certificate.Key == "") {
-		return errors.New("set both --runtime-extension-client-cert-file and --runtime-extension-client-key-file, or none of them")
-	}
-	err := f.preflightChecks.Validate()
+	err := f.extensions.Validate()
 	if err != nil {
+		return err
+	}
+	if err := f.preflightChecks.Validate(); err != nil {
 		return fmt.Errorf("invalid --machineset-preflight-checks: %w", err)
 	}
 	if f.selection, err = machine.NewSelection(f.syncLabels, f.syncAnnotations); err != nil {
@@ -297,38 +290,17 @@ func (s *setup) topology(ctx context.Context) error {
 
 // runtimeExtensions adds the controller of ExtensionConfigs, and what the other controllers call extensions with.
 func (s *setup) runtimeExtensions(ctx context.Context) error {
-	hooks := runtimecatalog.New()
-	if err := runtimehooksv1.AddToCatalog(hooks); err != nil {
-		return err
-	}
-	filter := watch.Filter(s.env.WatchFilter)
-	options := wire.Options{UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}}
-	caller, err := s.caller(options)
+	caller, err := s.flags.extensions.NewCaller(s.mgr, s.env)
 	if err != nil {
 		return err
 	}
-	s.extensions, err = extension.New(extension.Options{
-		Reader: s.mgr.GetCache(), Catalog: hooks, Conversions: s.conversions, Caller: caller, Filter: filter,
-		Limiter: flowcontrol.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
-	})
+	s.extensions, err = extension.NewFor(s.mgr, s.env, caller, s.conversions, s.flags.topology/2)
 	if err != nil {
 		return err
 	}
 	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
-		Concurrency: s.flags.extension, Filter: filter, Caller: caller,
+		Concurrency: s.flags.extension, Filter: watch.Filter(s.env.WatchFilter), Caller: caller,
 	})
-}
-
-// caller returns what calls extensions, with the client certificate of the flags, if there is one.
-func (s *setup) caller(o wire.Options) (*wire.Caller, error) {
-	if s.flags.certificate == (wire.CertificateFiles{}) {
-		return wire.NewCaller(o), nil
-	}
-	caller, watcher, err := wire.NewCallerWithCertificate(o, s.flags.certificate)
-	if err != nil {
-		return nil, err
-	}
-	return caller, s.mgr.Add(watcher)
 }
 
 func (s *setup) webhooks() error {

@@ -33,6 +33,8 @@ const (
 	// MachineSetPreflightChecks delays the creation of Machines until the control plane is ready for them. Alpha since
 	// v1.5, off by default.
 	MachineSetPreflightChecks Feature = "MachineSetPreflightChecks"
+	// InPlaceUpdates enables updates of Machines in place by runtime extensions. Alpha since v1.12, off by default. It requires RuntimeSDK.
+	InPlaceUpdates Feature = "InPlaceUpdates"
 	// MachineTaintPropagation enables taints of Machines, which are set on their Nodes. Alpha since v1.12, off by default.
 	MachineTaintPropagation Feature = "MachineTaintPropagation"
 )
@@ -45,8 +47,6 @@ const (
 	ReconcilerRateLimiting Feature = "ReconcilerRateLimiting"
 	// ConsiderVolumeAttachments is without effect: deletions always wait for VolumeAttachments.
 	ConsiderVolumeAttachments Feature = "MachineWaitForVolumeDetachConsiderVolumeAttachments"
-	// InPlaceUpdates is not implemented yet.
-	InPlaceUpdates Feature = "InPlaceUpdates"
 )
 
 // specs returns the stage and default of every gate.
@@ -95,17 +95,6 @@ func (g *Gates) Enabled(f Feature) bool {
 // Uses reports whether the component supports a gate, on or off.
 func (g *Gates) Uses(f Feature) bool {
 	return g != nil && slices.Contains(g.used, f)
-}
-
-// Unimplemented returns the gates that are on although the component does not implement the feature yet, sorted.
-func (g *Gates) Unimplemented() []string {
-	var names []string
-	for _, f := range []Feature{InPlaceUpdates} {
-		if g.Enabled(f) {
-			names = append(names, string(f))
-		}
-	}
-	return names
 }
 
 // Set sets gates from a list such as "Name=true,Other=false", the value of --feature-gates. The names AllAlpha and AllBeta

@@ -17,7 +17,7 @@ func enabled(g *feature.Gates) map[feature.Feature]bool {
 	for _, f := range []feature.Feature{
 		feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology,
 		feature.RuntimeSDK, feature.KubeadmBootstrapFormatIgnition, feature.MachineSetPreflightChecks,
-		feature.MachineTaintPropagation,
+		feature.MachineTaintPropagation, feature.InPlaceUpdates,
 	} {
 		all[f] = g.Enabled(f)
 	}
@@ -34,6 +34,7 @@ func defaults(changes map[feature.Feature]bool) map[feature.Feature]bool {
 		"KubeadmBootstrapFormatIgnition": false,
 		"MachineSetPreflightChecks":      false,
 		"MachineTaintPropagation":        false,
+		"InPlaceUpdates":                 false,
 	}
 	maps.Copy(all, changes)
 	return all
@@ -70,7 +71,7 @@ func TestFlag(t *testing.T) {
 			args:   []string{"--feature-gates=AllAlpha=true,RuntimeSDK=false"},
 			want: defaults(map[feature.Feature]bool{
 				"ClusterTopology": true, "KubeadmBootstrapFormatIgnition": true, "MachineSetPreflightChecks": true,
-				"MachineTaintPropagation": true,
+				"MachineTaintPropagation": true, "InPlaceUpdates": true,
 			}),
 		},
 		"gates of v1.14": {
@@ -119,19 +120,6 @@ func TestGatesAreIndependent(t *testing.T) {
 	}
 	if other.Enabled(feature.RuntimeSDK) {
 		t.Error("switching a gate of one component switched another component's")
-	}
-}
-
-func TestUnimplemented(t *testing.T) {
-	g := feature.New()
-	if got := g.Unimplemented(); len(got) > 0 {
-		t.Errorf("the defaults warn about %q", got)
-	}
-	if err := g.Set("InPlaceUpdates=true"); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"InPlaceUpdates"}, g.Unimplemented()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -64,9 +64,6 @@ func (r *run) run(ctx context.Context) error {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
-	if names := r.component.FeatureGates.Unimplemented(); len(names) > 0 {
-		r.log.Info("Warning: these feature gates have no effect yet", "gates", names)
-	}
 	r.log.Info("Starting", "component", r.component.Name, "version", version.Get().GitVersion,
 		"kubernetes", r.kubernetes.String(), "namespace", r.namespace)
 	source, server, err := r.webhooks()

@@ -31,6 +31,9 @@ type Objects struct {
 
 // Caller calls the extension of a hook. extension.Client implements it.
 type Caller interface {
+	// Handlers returns the names of the handlers of a hook for an object, from the cache.
+	Handlers(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object) ([]string, error)
+	// CallOnly calls the only one.
 	CallOnly(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object,
 		request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error
 }

@@ -21,6 +21,11 @@ type answer struct {
 	request  runtimehooksv1.CanUpdateMachineRequest
 }
 
+// Handlers implements Caller.
+func (a *answer) Handlers(context.Context, runtimecatalog.Hook, client.Object) ([]string, error) {
+	return []string{"can.x"}, nil
+}
+
 // CallOnly implements Caller.
 func (a *answer) CallOnly(_ context.Context, _ runtimecatalog.Hook, _ client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
 	a.request = *request.(*runtimehooksv1.CanUpdateMachineRequest)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -47,6 +48,8 @@ type Options struct {
 	Keys *pki.Keys
 	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
 	NamedAfterTemplates bool
+	// Updater calls the extension that updates Machines in place; nil without the feature gate InPlaceUpdates.
+	Updater inplace.Caller
 }
 
 // Setup adds the controller, and that of orphaned Machines, to a manager.
@@ -57,6 +60,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(clients, externals, o.Secrets, o.Workloads, o.Keys)
 	c.machines.NamedAfterTemplates = o.NamedAfterTemplates
 	c.machinePools = o.MachinePools
+	c.scaler.Extensions = o.Updater
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = append(declared.Watches, step.From(o.Connections.Source(c.workloadEvents())))

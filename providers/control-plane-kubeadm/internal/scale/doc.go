@@ -4,6 +4,7 @@
 //	next.go       Next, a pure function from the current state and the spec to one action
 //	preflight.go  the named checks that must pass before the number of Machines changes
 //	selection.go  which Machine is deleted, and the failure domain of a new one
+//	inplace.go    updates Machines in place instead of replacing them
 //	scale.go      the step scale: takes the action, if its preflight checks pass and the cache is not stale
 //
 // There is one action at a time, and never two deletions at once, so that etcd keeps its quorum. Whether a Machine is outdated

@@ -30,6 +30,11 @@ type Machine struct {
 	Marked bool
 	// Held is true if it is being deleted and waits until its etcd member can be removed.
 	Held bool
+	// Updating is true while it is being updated in place.
+	Updating bool
+	// Updatable is true if it may be updated in place instead of being replaced: it is outdated because of its spec alone, not because of
+	// its age.
+	Updatable bool
 }
 
 // Input is the current state and the spec.
@@ -76,6 +81,8 @@ type Action struct {
 	Rollout bool
 	// Machine is the name of the Machine to delete.
 	Machine string
+	// Updatable is true if Machine may be updated in place instead: it is healthy, and fewer Machines than desired are up to date.
+	Updatable bool
 	// FailureDomain is the failure domain of a new Machine, empty for none.
 	FailureDomain string
 	// Blocked are the checks that fail. The action must not be taken before all of them pass.
@@ -112,6 +119,7 @@ func Next(in Input) Action {
 		a.Kind, a.FailureDomain = ScaleUp, placement(in)
 	case count > in.Desired || a.Rollout:
 		a.Kind, a.Machine = ScaleDown, machineToDelete(in)
+		a.Updatable = a.Rollout && in.updatable(a.Machine)
 	default:
 		return a
 	}
@@ -122,6 +130,19 @@ func Next(in Input) Action {
 // lastIsHeld reports whether the only Machine is being deleted and held, although there should be Machines.
 func (in Input) lastIsHeld() bool {
 	return len(in.Machines) == 1 && in.Machines[0].Held && in.Desired > 0 && in.Initialized
+}
+
+// updatable reports whether a Machine may be updated in place: not if another one is up to date in its place already.
+func (in Input) updatable(name string) bool {
+	upToDate := 0
+	for _, m := range in.Machines {
+		if !m.Outdated && !m.Deleting {
+			upToDate++
+		}
+	}
+	return upToDate < in.Desired && slices.ContainsFunc(in.Machines, func(m Machine) bool {
+		return m.Name == name && m.Updatable && !m.Unwanted && !m.Broken && !m.Marked && len(m.Problems) == 0
+	})
 }
 
 // oldestFirst orders Machines by age, and then by name.

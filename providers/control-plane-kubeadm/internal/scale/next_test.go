@@ -38,6 +38,10 @@ func parse(t *testing.T, words string) []Machine {
 				m.HasNode, m.Problems = false, []string{"no Node"}
 			case "marked":
 				m.Marked = true
+			case "updating":
+				m.Updating = true
+			case "updatable":
+				m.Outdated, m.Updatable = true, true
 			default:
 				t.Fatalf("unknown fact %q", fact)
 			}
@@ -135,6 +139,21 @@ func TestNext(t *testing.T) {
 			want: Action{Kind: ScaleUp, Blocked: blocked("", NoOrphanedMembers, `etcd member "x" has no Machine`)},
 		},
 		{reason: "orphaned etcd members do not prevent a deletion", machines: "a b c", desired: 1, orphaned: []string{"x"}, want: Action{Kind: ScaleDown, Machine: "a"}},
+		{reason: "without surge, a Machine that can be updated in place is not deleted", machines: "a,updatable b,updatable c,updatable", desired: 3, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a", Updatable: true}},
+		{reason: "with surge, a new Machine comes first", machines: "a,updatable b,updatable c,updatable", desired: 3, surge: 1, want: Action{Kind: ScaleUp, Rollout: true}},
+		{reason: "with surge, the others can be updated in place then", machines: "a,updatable b,updatable c,updatable d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a", Updatable: true}},
+		{reason: "a Machine in whose place another one is up to date is deleted", machines: "a,updatable b c d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a"}},
+		{reason: "a Machine that a user has marked is deleted", machines: "a,updatable b,updatable,unwanted c,updatable", desired: 3, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
+		{reason: "a broken Machine is replaced", machines: "a,updatable b,updatable,broken c,updatable", desired: 3, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
+		{reason: "a Machine that a health check has marked is replaced", machines: "a,updatable,marked b c,updatable", desired: 3, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a"}},
+		{
+			reason: "one Machine after the other is updated in place", machines: "b,updatable c,updatable a,updating", desired: 3,
+			want: Action{Kind: ScaleDown, Rollout: true, Machine: "b", Updatable: true, Blocked: blocked("a", NoMachineUpdating, "it is being updated in place")},
+		},
+		{
+			reason: "no Machine joins while another one is updated in place", machines: "a b,updating", desired: 3,
+			want: Action{Kind: ScaleUp, Blocked: blocked("b", NoMachineUpdating, "it is being updated in place")},
+		},
 		{reason: "an outdated Machine that is being deleted requires no rollout", machines: "a,outdated,deleting b", desired: 2, surge: 1, want: Action{Kind: Nothing}},
 	}
 	for _, tc := range cases {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -64,6 +65,13 @@ func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 		HasNode: m.Node() != "", Marked: condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition),
 		Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
 		FailureDomain: m.Spec.FailureDomain,
+		Updatable:     len(m.Outdated) > 0 && !m.Expired && m.Config != nil && m.Infrastructure != nil && !snapshot.Abandoned(m.Machine),
+	}
+	if inplace.IsUpdating(m.Machine) {
+		p.Updating = !updateFailed(m)
+		if !p.Updating {
+			p.Problems = []string{"its update in place failed"}
+		}
 	}
 	if m.Node() == "" {
 		p.Problems = []string{"it has no Node"} // so the health of its components is unknown

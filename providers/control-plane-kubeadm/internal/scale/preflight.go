@@ -17,6 +17,8 @@ const (
 	// NoMachineDeleting passes if no Machine is being deleted: its etcd member may not have been removed yet, and there is one
 	// change of membership at a time.
 	NoMachineDeleting = "NoMachineDeleting"
+	// NoMachineUpdating passes if no Machine is being updated in place: its components may be restarted.
+	NoMachineUpdating = "NoMachineUpdating"
 	// MachinesHealthy passes if all Machines that stay have a Node, healthy components and a healthy etcd member. Unknown is not
 	// healthy.
 	MachinesHealthy = "MachinesHealthy"
@@ -36,6 +38,7 @@ func checks() []preflight.Check[proposal] {
 		{Name: VersionPropagated, Run: versionPropagated},
 		{Name: WorkloadReachable, Run: workloadReachable},
 		{Name: NoMachineDeleting, Run: noMachineDeleting},
+		{Name: NoMachineUpdating, Run: noMachineUpdating},
 		{Name: MachinesHealthy, Run: machinesHealthy},
 		{Name: NoOrphanedMembers, Run: noOrphanedMembers},
 	}
@@ -60,6 +63,16 @@ func noMachineDeleting(p proposal) []preflight.Failure {
 	for _, m := range p.Machines {
 		if m.Deleting && !(m.Held && p.lastIsHeld()) {
 			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: "it is being deleted"})
+		}
+	}
+	return failures
+}
+
+func noMachineUpdating(p proposal) []preflight.Failure {
+	var failures []preflight.Failure
+	for _, m := range p.Machines {
+		if m.Updating && !m.Deleting {
+			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: "it is being updated in place"})
 		}
 	}
 	return failures

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -20,12 +21,21 @@ type Workload interface {
 }
 
 // Scaler changes the number of Machines.
-type Scaler struct{ Manager *machines.Manager }
+type Scaler struct {
+	Manager *machines.Manager
+	// Extensions calls the extension that updates Machines in place; nil without the feature gate InPlaceUpdates.
+	Extensions inplace.Caller
+}
 
 // Scale takes the action, if its preflight checks pass. Changes that let them pass trigger a reconcile: Machines, Nodes, Pods
 // and connections are watched, and etcd is queried at an interval (package health). newCA is whether this reconcile has created
 // the cluster CA.
 func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, action Action, newCA bool) (step.Result, error) {
+	if s.Extensions != nil {
+		if result, err := s.continueUpdates(ctx, state); result.Ends() || err != nil {
+			return result, err
+		}
+	}
 	switch {
 	case action.Kind == Nothing:
 		return untilRollout(state, s.Manager.Clock.Now()), nil
@@ -40,6 +50,11 @@ func (s Scaler) Scale(ctx context.Context, state membership.State, workload Work
 	if action.Rollout {
 		if err := workload.PrepareVersion(ctx, state.KCP); err != nil {
 			return step.Done(), fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
+		}
+	}
+	if action.Updatable && s.Extensions != nil {
+		if begun, err := s.updateInPlace(ctx, state, action.Machine); begun || err != nil {
+			return updating(action.Machine), err
 		}
 	}
 	if action.Kind == ScaleDown {

@@ -16,7 +16,7 @@ func OutdatedReasons(ctx context.Context, s Spec, m *Machine, now time.Time) ([]
 	}
 	var reasons []string
 	for _, differs := range []func(context.Context, Spec, *Machine) (string, error){
-		versionDiffers, clusterConfigurationDiffers, kubeadmConfigDiffers, templateDiffers,
+		abandoned, versionDiffers, clusterConfigurationDiffers, kubeadmConfigDiffers, templateDiffers,
 	} {
 		reason, err := differs(ctx, s, m)
 		if err != nil {
@@ -30,6 +30,14 @@ func OutdatedReasons(ctx context.Context, s Spec, m *Machine, now time.Time) ([]
 		reasons = append(reasons, reason)
 	}
 	return reasons, nil
+}
+
+// abandoned is a reason regardless of the spec: see RecordAbandoned.
+func abandoned(_ context.Context, _ Spec, m *Machine) (string, error) {
+	if Abandoned(m.Machine) {
+		return "an update in place could not be completed", nil
+	}
+	return "", nil
 }
 
 func versionDiffers(_ context.Context, s Spec, m *Machine) (string, error) {

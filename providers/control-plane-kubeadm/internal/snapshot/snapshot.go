@@ -44,6 +44,8 @@ type Machine struct {
 	Infrastructure *unstructured.Unstructured
 	// Outdated are the reasons to replace the Machine, see OutdatedReasons.
 	Outdated []string
+	// Expired is true if one of the reasons is that time passed: its spec alone is not enough to make it up to date.
+	Expired bool
 	// Due is when there will be a reason only because time passes. Zero if that is unknown.
 	Due time.Time
 }
@@ -65,7 +67,7 @@ func (m *Machine) Node() string {
 // Compare sets Outdated and Due.
 func (m *Machine) Compare(ctx context.Context, s Spec, at clock.PassiveClock) error {
 	reasons, err := OutdatedReasons(ctx, s, m, at.Now())
-	m.Outdated, m.Due = reasons, due(s, m)
+	m.Outdated, m.Due, m.Expired = reasons, due(s, m), !m.Deleting() && expires(s, m, at.Now()) != ""
 	return err
 }
 

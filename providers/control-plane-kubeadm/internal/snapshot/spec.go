@@ -12,6 +12,7 @@ import (
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
@@ -60,6 +61,18 @@ func (s Spec) Record(annotations map[string]string) error {
 	annotations[controlplanev1beta1.KubeadmClusterConfigurationAnnotation] = string(recorded)
 	return nil
 }
+
+// abandonedUpdate is the value of ConfigAnnotation of a Machine whose update in place was abandoned.
+const abandonedUpdate = "update-in-place-abandoned"
+
+// RecordAbandoned records on a Machine that an update in place could not be completed. Its objects may be as desired although the machine
+// itself is not, so that it is always outdated.
+func RecordAbandoned(m *clusterv1.Machine) {
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, ConfigAnnotation, abandonedUpdate)
+}
+
+// Abandoned reports whether an update in place of a Machine could not be completed.
+func Abandoned(m *clusterv1.Machine) bool { return m.Annotations[ConfigAnnotation] == abandonedUpdate }
 
 // IsRecord reports whether Record sets an annotation.
 func IsRecord(annotation string) bool {

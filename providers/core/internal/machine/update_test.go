@@ -35,6 +35,11 @@ type updater struct {
 	during func()
 }
 
+// Handlers implements inplace.Caller.
+func (u *updater) Handlers(context.Context, runtimecatalog.Hook, client.Object) ([]string, error) {
+	return []string{"update.x"}, nil
+}
+
 // CallOnly implements inplace.Caller.
 func (u *updater) CallOnly(_ context.Context, _ runtimecatalog.Hook, _ client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
 	desired := request.(*runtimehooksv1.UpdateMachineRequest).Desired
