@@ -3,6 +3,7 @@
 package extensiontest
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -78,6 +79,7 @@ func Serve(t testing.TB, o Options, handler http.HandlerFunc) *Server {
 		s.mu.Lock()
 		s.calls = append(s.calls, Call{Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header, Body: string(body)})
 		s.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		handler(w, r)
 	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -13,15 +13,21 @@ import (
 	"sigs.k8s.io/cluster-api/test/extensiontest"
 )
 
+// handler returns a handler of a hook, as the hook Discovery answers.
+func handler(name, hook string) map[string]any {
+	return map[string]any{"name": name, "requestHook": map[string]any{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": hook}}
+}
+
 // extensionConfig registers a server of extensions whose CA is in a Secret, for namespaces with a label, and waits until it is discovered.
 func (w *world) extensionConfig() {
 	w.t.Helper()
 	w.extended = true
 	server := extensiontest.Serve(w.t, extensiontest.Options{}, extensiontest.Answers(map[string]any{
-		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{map[string]any{
-			"name": "create", "requestHook": map[string]any{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": "BeforeClusterCreate"},
-		}}},
-		"beforeclustercreate/create": map[string]any{"status": "Success", "message": ""},
+		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{
+			handler("create", "BeforeClusterCreate"), handler("can-update", "CanUpdateMachine"),
+		}},
+		"beforeclustercreate/create":  map[string]any{"status": "Success", "message": ""},
+		"canupdatemachine/can-update": map[string]any{"status": "Success", "message": ""}, // It can change nothing.
 	}))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "extension-ca"}, Data: map[string][]byte{"ca.crt": server.CA}}
 	if err := w.Client.Create(w.t.Context(), secret); err != nil {

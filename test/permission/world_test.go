@@ -93,8 +93,8 @@ func (w *world) run(ctx context.Context, p managers.Program) error {
 		return err
 	}
 	m.Namespace = connection.Namespace
-	if p.Component == "core" {
-		m.Gates += ",RuntimeSDK=true"
+	if p.Component == "core" || p.Component == "control-plane-kubeadm" {
+		m.Gates += ",RuntimeSDK=true,InPlaceUpdates=true"
 	}
 	m.Args = []string{
 		fmt.Sprintf("--leader-elect=%t", !p.WithoutLeader), "--webhook-cert-dir=" + filepath.Join(w.Dir, "none"),

@@ -1,0 +1,103 @@
+package extensiontest
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// InPlace is an extension that updates Machines in place: it can make all changes, except for those in some fields, and takes two calls for
+// each. The zero value is ready to use.
+type InPlace struct {
+	// Cannot are the fields of specs that it cannot change.
+	Cannot []string
+
+	mu      sync.Mutex
+	started map[string]bool
+	updated map[string]int
+}
+
+// fields are an object as JSON.
+type fields = map[string]any
+
+// ServeHTTP answers the hooks Discovery, CanUpdateMachine and UpdateMachine.
+func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		Current, Desired struct{ Machine, InfrastructureMachine, BootstrapConfig fields }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	response := fields{"status": "Success", "message": ""}
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/discovery"):
+		var handlers []any
+		for name, hook := range map[string]string{"can-update": "CanUpdateMachine", "update": "UpdateMachine"} {
+			handlers = append(handlers, fields{"name": name, "requestHook": fields{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": hook}})
+		}
+		response["handlers"] = handlers
+	case strings.HasSuffix(r.URL.Path, "/can-update"):
+		is, wanted := request.Current, request.Desired
+		response["machinePatch"] = e.patch(is.Machine, wanted.Machine)
+		response["infrastructureMachinePatch"] = e.patch(is.InfrastructureMachine, wanted.InfrastructureMachine)
+		response["bootstrapConfigPatch"] = e.patch(is.BootstrapConfig, wanted.BootstrapConfig)
+	case strings.HasSuffix(r.URL.Path, "/update"):
+		response["retryAfterSeconds"] = e.update(nameOf(request.Desired.Machine))
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	if err := json.NewEncoder(w).Encode(response); err != nil {
+		panic(err) // The response is made of JSON.
+	}
+}
+
+// patch returns a merge patch from one spec to another one.
+func (e *InPlace) patch(from, to fields) fields {
+	is, _ := from["spec"].(fields)
+	wanted, _ := to["spec"].(fields)
+	patch := fields{}
+	for key := range is {
+		patch[key] = wanted[key]
+	}
+	maps.Copy(patch, wanted)
+	for _, key := range e.Cannot {
+		delete(patch, key)
+	}
+	raw, err := json.Marshal(fields{"spec": patch})
+	if err != nil {
+		panic(err) // It was JSON before.
+	}
+	return fields{"patchType": "JSONMergePatch", "patch": raw}
+}
+
+// update begins an update, or completes it. It returns when to call again, in seconds.
+func (e *InPlace) update(machine string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.started == nil {
+		e.started, e.updated = map[string]bool{}, map[string]int{}
+	}
+	if e.started[machine] = !e.started[machine]; e.started[machine] {
+		return 1
+	}
+	e.updated[machine]++
+	return 0
+}
+
+// Updated returns the names of the Machines whose updates were completed, sorted.
+func (e *InPlace) Updated() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.updated))
+}
+
+func nameOf(object fields) string {
+	metadata, _ := object["metadata"].(fields)
+	name, _ := metadata["name"].(string)
+	return name
+}
