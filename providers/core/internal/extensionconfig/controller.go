@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -33,7 +34,7 @@ type Options struct {
 // Controller reconciles ExtensionConfigs.
 type Controller struct {
 	step.Clients
-	hooks  hooks
+	hooks  *runtimecatalog.Catalog
 	caller *wire.Caller
 }
 

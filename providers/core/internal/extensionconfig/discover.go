@@ -50,7 +50,7 @@ func (c *Controller) ask(ctx context.Context, config *runtimev1.ExtensionConfig)
 	if err != nil {
 		return nil, err
 	}
-	hook, err := c.hooks.defined.GroupVersionHook(runtimehooksv1.Discovery)
+	hook, err := c.hooks.GroupVersionHook(runtimehooksv1.Discovery)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package extensionconfig
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
-	calledhooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -26,23 +24,17 @@ const (
 	maxProblems = 3
 )
 
-// hooks are those that handlers can be for.
-type hooks struct {
-	// called are the hooks that controllers call: those of v1.7.
-	called *runtimecatalog.Catalog
-	// defined are all hooks of the API, also those that no controller calls: what a handler of theirs is for would not happen.
-	defined *runtimecatalog.Catalog
-}
-
-func allHooks() (hooks, error) {
-	all := hooks{called: runtimecatalog.New(), defined: runtimecatalog.New()}
-	return all, errors.Join(calledhooksv1.AddToCatalog(all.called), runtimehooksv1.AddToCatalog(all.defined))
+// allHooks returns the hooks that handlers can be for. CanUpdateMachineSet is one of them, although no controller calls it: extensions of
+// v1.12 and later have handlers for it.
+func allHooks() (*runtimecatalog.Catalog, error) {
+	all := runtimecatalog.New()
+	return all, runtimehooksv1.AddToCatalog(all)
 }
 
 // handlersOf returns the handlers of a response as they are in the status: with full names and defaults, sorted by name. Of a
 // response with an invalid handler, none are returned.
 func handlersOf(
-	config *runtimev1.ExtensionConfig, response *runtimehooksv1.DiscoveryResponse, hooks hooks,
+	config *runtimev1.ExtensionConfig, response *runtimehooksv1.DiscoveryResponse, hooks *runtimecatalog.Catalog,
 ) ([]runtimev1.ExtensionHandler, error) {
 	if n := len(response.Handlers); n > maxHandlers {
 		return nil, fmt.Errorf("the server has %d handlers: at most %d are supported", n, maxHandlers)
@@ -81,7 +73,7 @@ func timeoutOf(h runtimehooksv1.ExtensionHandler) int32 {
 }
 
 // check returns what is wrong with a handler. Texts quote only names of hooks and versions, truncated.
-func check(h runtimehooksv1.ExtensionHandler, hooks hooks) []string {
+func check(h runtimehooksv1.ExtensionHandler, hooks *runtimecatalog.Catalog) []string {
 	var wrong []string
 	if len(validation.IsDNS1123Label(h.Name)) > 0 {
 		wrong = append(wrong, "name must be a DNS label, such as wait-for-backup")
@@ -97,11 +89,7 @@ func check(h runtimehooksv1.ExtensionHandler, hooks hooks) []string {
 	}
 	gv, err := schema.ParseGroupVersion(h.RequestHook.APIVersion)
 	hook := runtimecatalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: h.RequestHook.Hook}
-	switch {
-	case err == nil && hooks.called.IsHookRegistered(hook):
-	case err == nil && hooks.defined.IsHookRegistered(hook):
-		wrong = append(wrong, fmt.Sprintf("hook %s is not called by this version of Cluster API: remove the handler from the server", hook.Hook))
-	default:
+	if err != nil || !hooks.IsHookRegistered(hook) {
 		wrong = append(wrong, fmt.Sprintf("requestHook %q of %q is unknown to this version of Cluster API",
 			condition.Brief(h.RequestHook.Hook), condition.Brief(h.RequestHook.APIVersion)))
 	}

@@ -56,9 +56,8 @@ func TestHandlersOf(t *testing.T) {
 		{reason: "a handler knows better than the annotation", annotations: annotated, in: payload("v1beta1"),
 			want: status(func(h *runtimev1.ExtensionHandler) { h.PayloadVersion = "v1beta1" })},
 		{reason: "payloads of the future", in: payload("v1"), err: prefix + `payloadVersion must be v1beta1 or v1beta2, not "v1"`},
-		{reason: "a hook that is defined, but not called: the handler would wait in vain", in: one(func(h *runtimehooksv1.ExtensionHandler) {
-			h.RequestHook.Hook = "UpdateMachine"
-		}), err: prefix + "hook UpdateMachine is not called by this version of Cluster API: remove the handler from the server"},
+		{reason: "a hook that v1.7 did not have", in: one(func(h *runtimehooksv1.ExtensionHandler) { h.RequestHook.Hook = "GenerateUpgradePlan" }),
+			want: status(func(h *runtimev1.ExtensionHandler) { h.RequestHook.Hook = "GenerateUpgradePlan" })},
 		{reason: "too long", in: timeout(31), err: prefix + "timeoutSeconds must be between 0 and 30, not 31"},
 		{reason: "negative", in: timeout(-1), err: prefix + "timeoutSeconds must be between 0 and 30, not -1"},
 		{reason: "another policy", in: one(func(h *runtimehooksv1.ExtensionHandler) {
