@@ -39,20 +39,27 @@ func TestInPlaceUpdates(t *testing.T) {
 	testenv.Must(t, w.Client.Create(t.Context(), w.extensionConfig("in-place", byURL(server))))
 	w.discovered("in-place", "True can-update.in-place update.in-place")
 
-	const replicas = "  replicas: 3\n"
-	manifest := Plain{ControlPlanes: 3}.String()
-	if strings.Count(manifest, replicas) != 1 {
-		t.Fatalf("the manifest does not have %q once", replicas)
+	registration := func(pods string) string {
+		return `{"nodeRegistration": {"kubeletExtraArgs": {"max-pods": "` + pods + `"}}}`
 	}
-	c := w.Plain(strings.Replace(manifest, replicas, replicas+"  rolloutStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0}}\n", 1))
+	manifest := Plain{ControlPlanes: 3}.String()
+	for before, after := range map[string]string{
+		"  replicas: 3\n":        "  replicas: 3\n  rolloutStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0}}\n",
+		"  kubeadmConfigSpec: {": "  kubeadmConfigSpec: {initConfiguration: " + registration("100") + ", joinConfiguration: " + registration("100") + ", ",
+	} {
+		if strings.Count(manifest, before) != 1 {
+			t.Fatalf("the manifest does not have %q once", before)
+		}
+		manifest = strings.Replace(manifest, before, after, 1)
+	}
+	c := w.Plain(manifest)
 	c.Eventually("the Cluster is ready", Ready, ControlPlanes(3))
 	before := c.Snapshot()
 	still := c.Always("no Machine is replaced", SameMachines((*Snapshot).ControlPlane, before))
 	patch := func(body string) {
 		testenv.Must(t, c.Client.Patch(t.Context(), &before.ControlPlanes.Items[0], client.RawPatch(types.MergePatchType, []byte(body))))
 	}
-	const registration = `{"nodeRegistration": {"kubeletExtraArgs": {"max-pods": "50"}}}`
-	patch(`{"spec": {"kubeadmConfigSpec": {"initConfiguration": ` + registration + `, "joinConfiguration": ` + registration + `}}}`)
+	patch(`{"spec": {"kubeadmConfigSpec": {"initConfiguration": ` + registration("50") + `, "joinConfiguration": ` + registration("50") + `}}}`)
 	c.Eventually("the kubelets are changed in place", updatedInPlace(able), Ready, ControlPlanes(3))
 	still()
 
