@@ -117,6 +117,7 @@ func TestFleetUnhealthy(t *testing.T) {
 	last, victim, survivor := fleet[2], workers[2][0], workers[2][1]
 	last.inject(dead(victim))
 	fleet[0].faults("")
+	last.Eventually("the other machine is back", machineCondition(survivor.Name, clusterv1.MachineNodeHealthyCondition, corev1.ConditionTrue))
 	still[2]() // Two Clusters are unhealthy until the next one is repaired.
 	only := last.Always("only the dead Machine is replaced", kept(survivor), AtMost(1, 2))
 	fleet[1].faults("")
