@@ -66,18 +66,18 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 	}
 	var results []*Result
 	left := len(plan.Families) * len(plan.Scenarios)
-	for _, operator := range []bool{false, true} {
+	for _, k := range kinds() {
 		world := plan
-		world.Scenarios = slices.DeleteFunc(slices.Clone(plan.Scenarios), func(s scenario.Scenario) bool { return s.Operator != operator })
+		world.Scenarios = slices.DeleteFunc(slices.Clone(plan.Scenarios), func(s scenario.Scenario) bool { return kindOf(s) != k })
 		for _, standby := range []bool{false, true} {
 			families := slices.DeleteFunc(slices.Clone(plan.Families), func(f Family) bool { return f.Standby != standby })
-			if world.isEmpty(families, standby, operator) {
+			if world.isEmpty(families, standby, k) {
 				continue
 			}
 			runs := len(families) * len(world.Scenarios)
 			world.Until = share(plan.Until, runs, left)
 			left -= runs
-			more, err := world.in(ctx, standby, operator, families)
+			more, err := world.in(ctx, standby, k, families)
 			results = append(results, more...)
 			if err != nil {
 				return results, err
@@ -87,19 +87,42 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 	return results, nil
 }
 
+// kind is what scenarios may require of a World that others cannot share, and the prefix of its folder.
+type kind string
+
+const (
+	common       kind = ""
+	withOperator kind = "operator-"
+	withBrake    kind = "braked-"
+)
+
+func kinds() []kind { return []kind{common, withBrake, withOperator} }
+
+// kindOf returns the kind of World of a scenario.
+func kindOf(s scenario.Scenario) kind {
+	switch {
+	case s.Operator:
+		return withOperator
+	case s.Braked:
+		return withBrake
+	}
+	return common
+}
+
 // isEmpty reports whether there are no runs for a World.
-func (c *Campaign) isEmpty(families []Family, standby, operator bool) bool {
+func (c *Campaign) isEmpty(families []Family, standby bool, k kind) bool {
 	if len(families) == 0 && (standby || len(c.Families) > 0) {
 		return true
 	}
-	return len(c.Scenarios) == 0 && (standby || operator || c.Fleet == 0)
+	return len(c.Scenarios) == 0 && (standby || k != common || c.Fleet == 0)
 }
 
-// in executes the runs that need a World with, or without, standby replicas of managers, and with the operator or with all others.
-func (c *Campaign) in(ctx context.Context, standby, operator bool, families []Family) (results []*Result, err error) {
-	dir := map[bool]string{false: "", true: "operator-"}[operator] + map[bool]string{false: "single", true: "replicas"}[standby]
+// in executes the runs that need a World of a kind, with or without standby replicas of managers.
+func (c *Campaign) in(ctx context.Context, standby bool, k kind, families []Family) (results []*Result, err error) {
+	dir := string(k) + map[bool]string{false: "single", true: "replicas"}[standby]
 	w, err := world.Start(ctx, world.Options{
-		Root: c.Root, Dir: filepath.Join(c.Dir, dir), Standby: standby, Ports: c.ports(), Operator: operator,
+		Root: c.Root, Dir: filepath.Join(c.Dir, dir), Standby: standby, Ports: c.ports(),
+		Operator: k == withOperator, Braked: k == withBrake,
 		IPAM:  slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.IPAM }),
 		Hooks: slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Hooks }),
 	})
@@ -117,7 +140,7 @@ func (c *Campaign) in(ctx context.Context, standby, operator bool, families []Fa
 			return results, err
 		}
 	}
-	if standby || operator || c.Fleet == 0 {
+	if standby || k != common || c.Fleet == 0 {
 		return results, nil
 	}
 	more, err := r.Fleet(ctx, c.Fleet)

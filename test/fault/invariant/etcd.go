@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
@@ -27,11 +28,11 @@ func oneEtcdCluster(r Run) []Violation {
 	return nil
 }
 
-// oneInit checks that only one Machine has bootstrap data that initialize a cluster.
+// oneInit checks that only one Machine of the Cluster under test has bootstrap data that initialize a cluster.
 func oneInit(r Run) []Violation {
 	machines := map[string]bool{}
 	for _, e := range slices.Concat(r.Before, r.Timeline) {
-		if e.Object.GetKind() == "Secret" && initializes(e.Object) {
+		if e.Object.GetKind() == "Secret" && tested(e.Object) && initializes(e.Object) {
 			machines[e.Object.GetName()] = true
 		}
 	}
@@ -39,6 +40,11 @@ func oneInit(r Run) []Violation {
 		return []Violation{{Detail: fmt.Sprintf("%d Machines have bootstrap data for kubeadm init", len(machines))}}
 	}
 	return nil
+}
+
+// tested reports whether an object belongs to the Cluster under test.
+func tested(o *unstructured.Unstructured) bool {
+	return o.GetLabels()[clusterv1.ClusterNameLabel] == scenario.ClusterName
 }
 
 func initializes(secret *unstructured.Unstructured) bool {
@@ -79,7 +85,8 @@ func finalMembers(r Run) []Violation {
 		return []Violation{{Detail: "etcd was never reachable"}}
 	}
 	var want []string
-	controlPlane, _ := scenario.Machines(append(append(history.Timeline{}, r.Before...), r.Timeline...).End())
+	end := append(append(history.Timeline{}, r.Before...), r.Timeline...).End()
+	controlPlane, _ := scenario.Machines(scenario.OfCluster(end, scenario.ClusterName))
 	for _, m := range controlPlane {
 		want = append(want, m.GetName())
 	}

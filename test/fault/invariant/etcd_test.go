@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/members"
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
 func bootstrapData(name, script string) *unstructured.Unstructured {
@@ -28,7 +29,7 @@ func controlPlane(names ...string) history.Timeline {
 	s := &builder{}
 	for _, name := range names {
 		m := object("Machine", name, nil)
-		m.SetLabels(map[string]string{clusterv1.MachineControlPlaneLabel: ""})
+		m.SetLabels(map[string]string{clusterv1.MachineControlPlaneLabel: "", clusterv1.ClusterNameLabel: scenario.ClusterName})
 		s.event(watch.Added, m)
 		s.event(watch.Added, bootstrapData(name, "kubeadm join"))
 	}

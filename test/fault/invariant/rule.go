@@ -58,6 +58,7 @@ func Rules() []Rule {
 		{"nothing is created twice", nothingCreatedTwice},
 		{"no Machine with power is remediated", onlyDeadRemediated},
 		{"no Machine is remediated while its cluster does not respond", nothingRemediatedBlindly},
+		{"no Machine is remediated while too many Clusters are unhealthy", heldByBrake},
 		{"nothing is deleted before its dependents", nothingOrphaned},
 		{"there is only one etcd cluster", oneEtcdCluster},
 		{"only one Machine initializes the cluster", oneInit},

@@ -71,6 +71,13 @@ func (s *builder) allocated(name string) *unstructured.Unstructured {
 	return claim
 }
 
+// dead returns infrastructure that has a machine without power.
+func dead(name string) *unstructured.Unstructured {
+	infrastructure := object("InMemoryCluster", name, nil)
+	infrastructure.SetAnnotations(map[string]string{inmemoryv1.FaultsAnnotation: `{"deadMachines":["w"]}`})
+	return infrastructure
+}
+
 // TestRules checks that each rule can be violated, independently of the others.
 func TestRules(t *testing.T) {
 	set := object("MachineSet", "s", nil)
@@ -130,6 +137,17 @@ func TestRules(t *testing.T) {
 			s.event(watch.Added, infrastructure)
 			s.event(watch.Modified, deleting(worker(1)))
 		}},
+		{reason: "a Machine is deleted while two Clusters have machines without power", want: []string{"no Machine is remediated while too many Clusters are unhealthy"}, change: func(s *builder) {
+			s.event(watch.Added, dead("c"))
+			s.event(watch.Added, dead("second"))
+			s.event(watch.Modified, deleting(worker(1)))
+		}},
+		{reason: "a Machine is deleted when only one has them", change: func(s *builder) {
+			s.event(watch.Added, dead("c"))
+			s.event(watch.Added, dead("second"))
+			s.event(watch.Modified, object("InMemoryCluster", "second", nil))
+			s.event(watch.Modified, deleting(worker(1)))
+		}},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
@@ -142,7 +160,7 @@ func TestRules(t *testing.T) {
 			start := len(s.events)
 			test.change(s)
 			var broken []string
-			for _, v := range Check(Run{Scenario: scenario.Scenario{Limits: limits}, Samples: []members.Sample{{ClusterID: 1}}, Before: s.events[:start], Timeline: s.events[start:]}) {
+			for _, v := range Check(Run{Scenario: scenario.Scenario{Limits: limits, Braked: true}, Samples: []members.Sample{{ClusterID: 1}}, Before: s.events[:start], Timeline: s.events[start:]}) {
 				broken = append(broken, v.Rule)
 			}
 			if diff := cmp.Diff(test.want, broken); diff != "" {

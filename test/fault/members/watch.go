@@ -95,7 +95,7 @@ func wait(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 
 // ask returns a sample from the first machine that responds.
 func (w *Watcher) ask(ctx context.Context, now history.State) (Sample, error) {
-	machines := controlPlane(now)
+	machines := w.controlPlane(now)
 	if err := w.prepare(now); err != nil {
 		return Sample{}, err
 	}
@@ -131,10 +131,13 @@ func (w *Watcher) confirm(ctx context.Context, now history.State, first Sample) 
 	return second, nil
 }
 
-// controlPlane returns the names of the control plane machines whose infrastructure exists.
-func controlPlane(now history.State) []string {
+// controlPlane returns the names of the Cluster's control plane machines whose infrastructure exists.
+func (w *Watcher) controlPlane(now history.State) []string {
 	var names []string
 	for _, m := range now.Of("Machine") {
+		if m.GetLabels()[clusterv1.ClusterNameLabel] != w.options.Cluster {
+			continue
+		}
 		_, is := m.GetLabels()[clusterv1.MachineControlPlaneLabel]
 		if is && now[history.Key{Kind: "InMemoryMachine", Name: m.GetName()}] != nil {
 			names = append(names, m.GetName())

@@ -151,8 +151,13 @@ func Resize(s Size) Change {
 func Upgrade(ctx context.Context, t Target) error { return upgradeTo(secondVersion)(ctx, t) }
 
 func editCluster(edit func(topology map[string]any) error) Change {
+	return editNamed(ClusterName, edit)
+}
+
+// editNamed changes the topology of a Cluster.
+func editNamed(name string, edit func(topology map[string]any) error) Change {
 	return func(ctx context.Context, t Target) error {
-		c := object(clusterAPI, "Cluster", t.Namespace, ClusterName)
+		c := object(clusterAPI, "Cluster", t.Namespace, name)
 		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 			return err
 		}

@@ -59,6 +59,11 @@ func CheckHealth(ctx context.Context, t Target) error {
 
 // checkHealth is CheckHealth with other fields in addition.
 func checkHealth(fields map[string]any) Change {
+	return editCluster(healthChecks(fields))
+}
+
+// healthChecks changes the health checks of a topology.
+func healthChecks(fields map[string]any) func(topology map[string]any) error {
 	check := func() map[string]any {
 		out := map[string]any{
 			"maxUnhealthy": "40%", "unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}},
@@ -66,7 +71,7 @@ func checkHealth(fields map[string]any) Change {
 		maps.Copy(out, runtime.DeepCopyJSON(fields))
 		return out
 	}
-	return editCluster(func(topology map[string]any) error {
+	return func(topology map[string]any) error {
 		deployments, _, err := unstructured.NestedSlice(topology, "workers", "machineDeployments")
 		if err != nil || len(deployments) != 1 {
 			return fmt.Errorf("the Cluster must have one MachineDeployment: %w", err)
@@ -76,7 +81,7 @@ func checkHealth(fields map[string]any) Change {
 			unstructured.SetNestedMap(deployments[0].(map[string]any), check(), "machineHealthCheck"),
 			unstructured.SetNestedSlice(topology, deployments, "workers", "machineDeployments"),
 		)
-	})
+	}
 }
 
 // faults are the faults of an InMemoryCluster.
@@ -120,17 +125,24 @@ func inject(ctx context.Context, t Target, now history.State, f faults) error {
 	return t.Client.Patch(ctx, infrastructure, client.Merge)
 }
 
-// injected returns the faults of the InMemoryCluster.
+// injected returns the faults of all InMemoryClusters.
 func injected(now history.State) faults {
 	var all faults
 	for _, c := range now.Of("InMemoryCluster") {
-		var f faults
-		if json.Unmarshal([]byte(c.GetAnnotations()[inmemoryv1.FaultsAnnotation]), &f) == nil {
-			all.DeadMachines = append(all.DeadMachines, f.DeadMachines...)
-			all.Unresponsive = all.Unresponsive || f.Unresponsive
-		}
+		f := injectedInto(c)
+		all.DeadMachines = append(all.DeadMachines, f.DeadMachines...)
+		all.Unresponsive = all.Unresponsive || f.Unresponsive
 	}
 	return all
+}
+
+// injectedInto returns the faults of an InMemoryCluster.
+func injectedInto(c *unstructured.Unstructured) faults {
+	f := faults{}
+	if json.Unmarshal([]byte(c.GetAnnotations()[inmemoryv1.FaultsAnnotation]), &f) != nil {
+		return faults{}
+	}
+	return f
 }
 
 // Powerless returns the names of the machines without power.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
-// ClusterName is the name of the Cluster of every run: runs differ in their namespace.
+// ClusterName is the name of the Cluster under test of every run: runs differ in their namespace.
 const ClusterName = "c"
 
 // Size is the number of Machines of a Cluster.
@@ -55,6 +55,8 @@ type Target struct {
 	Start history.State
 	// Releases is the folder of a repository with releases of all providers.
 	Releases string
+	// Until waits until all conditions are true in one state of the namespace.
+	Until func(ctx context.Context, conditions ...Condition) error
 }
 
 // Change is an operation of a user. It is retried until it succeeds.
@@ -76,6 +78,8 @@ type Scenario struct {
 	// Operator is set if the change is one of provider objects. Such a scenario has no Cluster, its managers are those that it installs, and
 	// its world has the operator only.
 	Operator bool
+	// Braked is set if its world limits how many Clusters may have unhealthy Machines: MaxUnhealthyClusters.
+	Braked bool
 	// Prepared is true when what Prepare has made is complete. Nil: ClassReady.
 	Prepared Condition
 	// Probe, if set, is made again and again from the change to the end. It must never fail.
@@ -109,7 +113,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), deletions(), pools(),
+	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), braked(), deletions(), pools(),
 		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(),
 		turned(), operated())
 }

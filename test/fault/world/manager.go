@@ -3,15 +3,20 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 
 	"sigs.k8s.io/cluster-api/test/fault/proxy"
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
-// inMemory is the component that simulates machines.
-const inMemory = "infrastructure-in-memory"
+// inMemory is the component that simulates machines, core the one with health checks.
+const (
+	inMemory = "infrastructure-in-memory"
+	core     = "core"
+)
 
 // manager is one replica of a manager, and its proxy.
 type manager struct {
@@ -46,6 +51,9 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 		m.Args = []string{
 			"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 		}
+	}
+	if p.Component == core && w.options.Braked {
+		m.Args = append(m.Args, fmt.Sprintf("--remediation-max-unhealthy-clusters=%d", scenario.MaxUnhealthyClusters))
 	}
 	m.proxy, err = proxy.New(proxy.Options{
 		Manager:  p.Name,

@@ -40,6 +40,8 @@ type Options struct {
 	Hooks bool
 	// Operator starts the operator instead of all managers: it installs them, as components that run in the API server's process.
 	Operator bool
+	// Braked limits how many Clusters may have unhealthy Machines while Machines are remediated.
+	Braked bool
 }
 
 // World is an API server and its managers.
