@@ -49,6 +49,7 @@ func EtcdOf(kubernetes, tag string) (semver.Version, bool) {
 	return semver.Version{}, false // The patch version matters.
 }
 
+// parseKubernetes parses a version of Kubernetes. It reports false for what is none, or has another major version.
 func parseKubernetes(version string) (semver.Version, bool) {
 	v, err := semver.Parse(strings.TrimPrefix(version, "v"))
 	return v, err == nil && v.Major == 1
