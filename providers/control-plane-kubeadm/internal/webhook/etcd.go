@@ -43,7 +43,8 @@ func validateEtcdVersionChange(before, after *controlplanev1.KubeadmControlPlane
 		all = append(all, field.Forbidden(etcdTagPath(), fmt.Sprintf("etcd cannot be upgraded from %s to %d.%d, %s: first %s",
 			was, is.Major, is.Minor, whichEtcd(after), kubeadm.HowToUpgradeEtcd("this field"))))
 	}
-	if !kubeadm.EtcdStarts(after.Spec.Version, is) {
+	// Patches of kubeadm may replace the flags.
+	if !kubeadm.EtcdStarts(after.Spec.Version, is) && after.Spec.KubeadmConfigSpec.JoinConfiguration.Patches.Directory == "" {
 		all = append(all, field.Forbidden(etcdTagPath(), fmt.Sprintf("kubeadm of %s cannot start etcd %s: it sets flags that etcd has "+
 			"since 3.6. Set a tag of 3.6, or remove the tag", after.Spec.Version, is)))
 	}

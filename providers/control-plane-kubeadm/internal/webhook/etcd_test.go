@@ -101,6 +101,15 @@ func TestTheWebhookValidatesChangesOfEtcd(t *testing.T) {
 	if warnings, err := (controlPlanes{}).ValidateUpdate(t.Context(), valid(t, external("v1.33.4")), valid(t, external("v1.34.2"))); warnings != nil || err != nil {
 		t.Errorf("external etcd: warnings %q, error %v", warnings, err)
 	}
+	patched := func(version string) edit {
+		return func(s *controlplanev1.KubeadmControlPlaneSpec) {
+			pinned(version + " 3.5.24-0")(s)
+			s.KubeadmConfigSpec.JoinConfiguration.Patches.Directory = "/etc/kubernetes/patches"
+		}
+	}
+	if _, err := (controlPlanes{}).ValidateUpdate(t.Context(), valid(t, patched("v1.35.0")), valid(t, patched("v1.36.0"))); err != nil {
+		t.Errorf("patches that may replace the flags of etcd: %v", err)
+	}
 	if _, err := (controlPlanes{}).ValidateCreate(t.Context(), valid(t, pinned("v1.36.0 3.5.15-0"))); err != nil {
 		t.Errorf("a control plane that is moved here: %v", err)
 	}
