@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
@@ -197,4 +199,43 @@ func TestDeletionWithoutTheAPIServer(t *testing.T) {
 func isMachines(list client.ObjectList) bool {
 	_, ok := list.(*clusterv1.MachineList)
 	return ok
+}
+
+// Deletion depends neither on the template nor on infrastructure machines: both may be deleted before, with their kinds.
+func TestDeletionWithoutInfrastructure(t *testing.T) {
+	tests := []struct {
+		reason string
+		gone   []schema.GroupVersionKind // kinds without a CustomResourceDefinition
+	}{
+		{reason: "the template does not exist"},
+		{reason: "the kind of the template does not exist", gone: []schema.GroupVersionKind{kind("TestMachineTemplate")}},
+		{reason: "no kind of the provider exists", gone: []schema.GroupVersionKind{kind("TestMachineTemplate"), kind("TestMachine")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			b, _ := whole(t)
+			for _, k := range tt.gone {
+				testenv.Must(t, b.API.Delete(t.Context(), object.CRD(k)))
+			}
+			b.deleting()
+			deletion := func() {
+				declared := b.declared()
+				s, err := declared.Scope(t.Context(), b.KCP)
+				testenv.Must(t, err)
+				_, err = steptest.Run(t.Context(), b.KCP, s, append(declared.Deletion, declared.Report...)...)
+				testenv.Must(t, err)
+			}
+			deletion()
+			if staying, _ := b.Count(t); staying > 0 || len(b.Held(t)) > 0 {
+				t.Errorf("%d Machines are not deleted, held are %q", staying, b.Held(t))
+			}
+			for _, m := range b.Machines { // as the Machine controller does
+				b.Update(t, m.Name, func(m *clusterv1.Machine) { m.Finalizers = nil })
+			}
+			deletion()
+			if len(b.KCP.Finalizers) > 0 {
+				t.Errorf("finalizers %q are left", b.KCP.Finalizers)
+			}
+		})
+	}
 }

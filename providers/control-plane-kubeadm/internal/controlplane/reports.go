@@ -44,10 +44,20 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 		s.initializedReport(), s.certificatesReport(), s.componentsReport(), s.etcdReport(),
 		replicas.MachinesReady(clusterv1.MachinesReadyCondition, machines),
 		replicas.MachinesUpToDate(clusterv1.MachinesUpToDateCondition, machines, now),
-		replicas.RollingOut(machines), up.Up(), down.Down(),
+		s.rollingOutReport(machines), up.Up(), down.Down(),
 		replicas.Remediating("KubeadmControlPlane", machines), s.deletingReport(),
 	}
 	return append(all, s.availableReport(all))
+}
+
+// rollingOutReport adds to the usual condition why no Machine is replaced, if only users can change that: with as many Machines as desired,
+// no other condition reports it.
+func (s *scope) rollingOutReport(machines []*clusterv1.Machine) metav1.Condition {
+	c := replicas.RollingOut(machines)
+	if why := s.action.OldEtcd(); why != "" && c.Status == metav1.ConditionTrue {
+		c.Message += "\n* " + why
+	}
+	return c
 }
 
 // all returns the Machines without what was read for them.

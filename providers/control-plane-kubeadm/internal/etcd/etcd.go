@@ -76,6 +76,8 @@ type View struct {
 	ClusterID uint64
 	// LeaderID is never 0.
 	LeaderID uint64
+	// Version is the version of etcd that the queried member reports. It is not validated, and empty if it reports none.
+	Version string
 	// Members are sorted by ID.
 	Members []Member
 	// Alarms are the alarms of the queried member, for example NOSPACE.
@@ -132,7 +134,10 @@ func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 		if err != nil {
 			return err
 		}
-		v = View{ID: identify(state.Header, node, all), ClusterID: state.Header.GetClusterId(), LeaderID: state.Leader, Members: all}
+		v = View{
+			ID: identify(state.Header, node, all), ClusterID: state.Header.GetClusterId(), LeaderID: state.Leader,
+			Version: state.Version, Members: all,
+		}
 		if len(state.Errors) == 0 {
 			return nil
 		}

@@ -57,17 +57,17 @@ func TestView(t *testing.T) {
 		"Well": {
 			reason:  "The response has the IDs of the member and the leader, and the members sorted by ID.",
 			prepare: func(*etcdtest.Etcd) {},
-			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
+			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Version: etcdtest.Version, Members: all},
 		},
 		"Alarm": {
 			reason:  "The response has the alarms of the member.",
 			prepare: func(e *etcdtest.Etcd) { e.Set("b", false, etcdserverpb.AlarmType_NOSPACE) },
-			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all, Alarms: []string{"NOSPACE"}},
+			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Version: etcdtest.Version, Members: all, Alarms: []string{"NOSPACE"}},
 		},
 		"AlarmOfAnother": {
 			reason:  "Alarms of other members are not in the response.",
 			prepare: func(e *etcdtest.Etcd) { e.Set("a", false, etcdserverpb.AlarmType_CORRUPT) },
-			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
+			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Version: etcdtest.Version, Members: all},
 		},
 		"NoLeader": {
 			reason:  "A member without a leader is unhealthy.",
@@ -77,12 +77,12 @@ func TestView(t *testing.T) {
 		"Anonymous": {
 			reason:  "If the response has no header, the ID is found by the name of the Node.",
 			prepare: func(e *etcdtest.Etcd) { e.Anonymous() },
-			want:    etcd.View{ID: 2, LeaderID: 1, Members: all},
+			want:    etcd.View{ID: 2, LeaderID: 1, Version: etcdtest.Version, Members: all},
 		},
 		"AnonymousAlarm": {
 			reason:  "The alarms are found by that ID, too.",
 			prepare: func(e *etcdtest.Etcd) { e.Anonymous(); e.Set("b", false, etcdserverpb.AlarmType_NOSPACE) },
-			want:    etcd.View{ID: 2, LeaderID: 1, Members: all, Alarms: []string{"NOSPACE"}},
+			want:    etcd.View{ID: 2, LeaderID: 1, Version: etcdtest.Version, Members: all, Alarms: []string{"NOSPACE"}},
 		},
 		"Removed": {
 			reason:  "A removed member does not respond.",

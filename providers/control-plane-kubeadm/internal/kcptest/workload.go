@@ -36,6 +36,8 @@ type Workload struct {
 	PodObjects map[string]*corev1.Pod
 	// Members are the etcd members by Node. The value is false if the member does not respond.
 	Members map[string]bool
+	// Versions are the versions of etcd that members report, by Node.
+	Versions map[string]string
 	// Unstarted is the number of members that were added and have not started.
 	Unstarted int
 	// CertificateError is the error of CertificateExpiry.
@@ -204,7 +206,9 @@ func (w *Workload) Etcd(_ context.Context, nodes []string) []quorum.Member {
 			all = append(all, quorum.Member{Node: node, Err: errors.New("no response")})
 			continue
 		}
-		all = append(all, quorum.Member{Node: node, ClusterID: 1, Name: node, Leader: w.Leader == node, Members: w.MemberNames()})
+		all = append(all, quorum.Member{
+			Node: node, ClusterID: 1, Name: node, Leader: w.Leader == node, Version: w.Versions[node], Members: w.MemberNames(),
+		})
 	}
 	return all
 }

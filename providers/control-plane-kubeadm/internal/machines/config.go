@@ -48,8 +48,7 @@ func newConfig(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane, rol
 // localMode sets the feature gate for kubelets that connect to the API server beside them, unless the spec has it. It is not recorded on
 // the Machine, so that no existing Machine differs. Machines that join read it from the cluster.
 func localMode(config *bootstrapv1.ClusterConfiguration, version string) {
-	_, chosen := config.FeatureGates[kubeadm.KubeletLocalMode]
-	if has, _ := kubeadm.HasKubeletLocalMode(version); !has || chosen {
+	if set, _ := kubeadm.ChangeKubeletLocalMode(config.FeatureGates, version); !set {
 		return
 	}
 	if config.FeatureGates == nil {

@@ -18,6 +18,8 @@ type Member struct {
 	Name string
 	// Leader is true if the member is the leader.
 	Leader bool
+	// Version is the version of etcd that the member reports. It is not validated, and empty if it reports none.
+	Version string
 	// Members are the names of all members that it knows, sorted. The names of members that have not started yet are empty.
 	Members []string
 	// Alarms are the alarms of this member.

@@ -54,6 +54,8 @@ type Input struct {
 	Replacing bool
 	// NoQuorum is why etcd could lose its quorum if another member joined. Empty if it could not.
 	NoQuorum string
+	// OldEtcd is why no Machine may join before the etcd of others is upgraded. Empty if one may.
+	OldEtcd string
 	// Unreachable is why the state of the workload cluster is unknown. Empty if it is known.
 	Unreachable string
 	// PendingVersion is the version that the topology is about to give the control plane. Empty if there is none.
@@ -98,6 +100,17 @@ func (a Action) Blockers() string {
 		reasons = append(reasons, f.String())
 	}
 	return strings.Join(reasons, "; ")
+}
+
+// OldEtcd returns why the action must not be taken before a user has changed the version of etcd. All other blockers pass by themselves, or
+// are conditions of Machines already.
+func (a Action) OldEtcd() string {
+	for _, f := range a.Blocked {
+		if f.Check == EtcdUpgradable {
+			return f.Reason
+		}
+	}
+	return ""
 }
 
 // Next returns the next action. It is a pure function.

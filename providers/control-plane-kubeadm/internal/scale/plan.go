@@ -47,6 +47,7 @@ func input(state membership.State, unreachable string) Input {
 	_, in.Replacing = state.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]
 	if state.StackedEtcd() && state.Observed != nil {
 		in.NoQuorum = state.Observed.EtcdCluster().MayAdd()
+		in.OldEtcd = oldEtcd(state)
 	}
 	if state.Observed == nil {
 		in.Unreachable = cmp.Or(unreachable, "the workload cluster has not been inspected yet")
@@ -99,8 +100,12 @@ func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition 
 	}
 	switch outdated := cp.OutdatedCount(); {
 	case action.Rollout:
+		message := fmt.Sprintf("Rolling %d Machines with an outdated spec (%d up to date)", outdated, len(cp.Machines)-outdated)
+		if why := action.OldEtcd(); why != "" {
+			message += " is blocked: " + why
+		}
 		set(condition.False(controlplanev1.MachinesSpecUpToDateV1Beta1Condition, warning, controlplanev1.RollingUpdateInProgressV1Beta1Reason,
-			"Rolling %d Machines with an outdated spec (%d up to date)", outdated, len(cp.Machines)-outdated))
+			"%s", message))
 	case condition.Has(cp.KCP, controlplanev1.MachinesSpecUpToDateV1Beta1Condition):
 		set(condition.True(controlplanev1.MachinesSpecUpToDateV1Beta1Condition))
 	}

@@ -24,6 +24,8 @@ const (
 	MachinesHealthy = "MachinesHealthy"
 	// NoOrphanedMembers passes if every etcd member has a Machine: members without one are removed before another member joins.
 	NoOrphanedMembers = "NoOrphanedMembers"
+	// EtcdUpgradable passes if the etcd of a new Machine can join members with the versions that run.
+	EtcdUpgradable = "EtcdUpgradable"
 )
 
 // proposal is an action, with the input that it was decided on.
@@ -41,6 +43,7 @@ func checks() []preflight.Check[proposal] {
 		{Name: NoMachineUpdating, Run: noMachineUpdating},
 		{Name: MachinesHealthy, Run: machinesHealthy},
 		{Name: NoOrphanedMembers, Run: noOrphanedMembers},
+		{Name: EtcdUpgradable, Run: etcdUpgradable},
 	}
 }
 
@@ -105,4 +108,13 @@ func noOrphanedMembers(p proposal) []preflight.Failure {
 		failures = append(failures, preflight.Failure{Reason: fmt.Sprintf("etcd member %q has no Machine", name)})
 	}
 	return failures
+}
+
+// etcdUpgradable also fails before a rollout without surge deletes a Machine whose replacement could not join.
+func etcdUpgradable(p proposal) []preflight.Failure {
+	replaces := p.action.Kind == ScaleDown && len(p.Machines) <= p.Desired
+	if p.OldEtcd == "" || p.action.Kind != ScaleUp && !replaces {
+		return nil
+	}
+	return preflight.Because(p.OldEtcd)
 }

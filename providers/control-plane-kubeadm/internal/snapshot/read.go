@@ -82,6 +82,11 @@ func (r Reader) Read(ctx context.Context, kcp *controlplanev1.KubeadmControlPlan
 func (r Reader) add(ctx context.Context, cp *ControlPlane, spec Spec, m *clusterv1.Machine) error {
 	switch {
 	case metav1.IsControlledBy(m, cp.KCP):
+		if cp.KCP.DeletionTimestamp != nil {
+			// Deletion must not depend on these objects: the kinds of an infrastructure provider may have been deleted.
+			cp.Machines = append(cp.Machines, &Machine{Machine: m})
+			return nil
+		}
 		read, err := r.machine(ctx, spec, m)
 		if err != nil {
 			return err

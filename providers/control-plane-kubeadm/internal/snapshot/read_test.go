@@ -49,6 +49,8 @@ func TestRead(t *testing.T) {
 		object.CRD(testMachine()),
 	}
 	all := read{Cluster: "c", Machines: []string{"a", "b", "young"}, Orphans: []string{"orphan"}, Created: []string{"*v1beta2.KubeadmConfig b", "*unstructured.Unstructured b"}}
+	deleting := all
+	deleting.Created = nil
 	cases := []struct {
 		reason string
 		change func(*kcptest.World)
@@ -57,7 +59,10 @@ func TestRead(t *testing.T) {
 		{reason: "Machines are sorted by age", change: func(*kcptest.World) {}, want: all},
 		{reason: "no Cluster owns the control plane yet", change: func(w *kcptest.World) { w.KCP.OwnerReferences = nil }},
 		{reason: "the Cluster no longer exists", change: func(w *kcptest.World) { w.KCP.OwnerReferences[0].Name = "removed" }},
-		{reason: "the Cluster was removed by force before the control plane", want: all, change: func(w *kcptest.World) {
+		{reason: "a control plane that is being deleted does not need what its Machines were created from", want: deleting, change: func(w *kcptest.World) {
+			w.KCP.DeletionTimestamp = &metav1.Time{Time: object.Now()}
+		}},
+		{reason: "the Cluster was removed by force before the control plane", want: deleting, change: func(w *kcptest.World) {
 			w.KCP.OwnerReferences, w.KCP.DeletionTimestamp = nil, &metav1.Time{Time: object.Now()}
 			w.KCP.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
 		}},

@@ -35,7 +35,8 @@ type ControlPlane struct {
 	Remediation string
 }
 
-// Machine is a Machine of the control plane, with the objects that it was created from.
+// Machine is a Machine of the control plane, with the objects that it was created from. These are not read, nor is the Machine compared
+// with the spec, while the control plane is being deleted.
 type Machine struct {
 	*clusterv1.Machine
 	// Config is nil if the KubeadmConfig does not exist.

@@ -81,8 +81,9 @@ func (w controlPlanes) ValidateUpdate(ctx context.Context, before, kcp *controlp
 		taintsPath(field.NewPath("spec")))...)
 	all = append(all, validateVersionChange(before, kcp)...)
 	all = append(all, validateEtcdChange(before, kcp)...)
+	all = append(all, validateEtcdVersionChange(before, kcp)...)
 	all = append(all, validateDNSChange(before, kcp)...)
-	return nil, invalid("KubeadmControlPlane", kcp.Name, all)
+	return warnOfEtcdVersion(before, kcp), invalid("KubeadmControlPlane", kcp.Name, all)
 }
 
 // ValidateDelete implements Validator.

@@ -9,6 +9,7 @@
 //	older.go         rules for what only v1beta1 has
 //	mutable.go       the fields of a control plane that may change
 //	version.go       changes of versions, etcd and CoreDNS
+//	etcd.go          changes of the version of etcd
 package webhook
 
 import (

@@ -29,7 +29,7 @@ func (c *Cluster) Etcd(ctx context.Context, nodes []string) []quorum.Member {
 }
 
 func memberOf(node string, v etcd.View) quorum.Member {
-	a := quorum.Member{Node: node, ClusterID: v.ClusterID, Leader: v.LeaderID == v.ID, Alarms: v.Alarms}
+	a := quorum.Member{Node: node, ClusterID: v.ClusterID, Leader: v.LeaderID == v.ID, Version: v.Version, Alarms: v.Alarms}
 	for _, m := range v.Members {
 		a.Members = append(a.Members, m.Name)
 		if m.ID == v.ID {

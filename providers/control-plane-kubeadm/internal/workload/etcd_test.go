@@ -43,8 +43,8 @@ func TestEtcd(t *testing.T) {
 	got[2].Err = nil
 	all := []string{"a", "b", "c"}
 	want := []quorum.Member{
-		{Node: "a", ClusterID: etcdtest.ClusterID, Name: "a", Members: all, Alarms: []string{"NOSPACE"}},
-		{Node: "b", ClusterID: etcdtest.ClusterID, Name: "b", Leader: true, Members: all},
+		{Node: "a", ClusterID: etcdtest.ClusterID, Name: "a", Version: etcdtest.Version, Members: all, Alarms: []string{"NOSPACE"}},
+		{Node: "b", ClusterID: etcdtest.ClusterID, Name: "b", Leader: true, Version: etcdtest.Version, Members: all},
 		{Node: "c"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -153,7 +153,8 @@ func TestAnUpgradeWithAnonymousMembers(t *testing.T) {
 	got := c.Etcd(t.Context(), []string{"a", "b", "c"})
 	all := []string{"a", "b", "c"}
 	want := []quorum.Member{
-		{Node: "a", Name: "a", Leader: true, Members: all}, {Node: "b", Name: "b", Members: all}, {Node: "c", Name: "c", Members: all},
+		{Node: "a", Name: "a", Leader: true, Version: etcdtest.Version, Members: all}, {Node: "b", Name: "b", Version: etcdtest.Version, Members: all},
+		{Node: "c", Name: "c", Version: etcdtest.Version, Members: all},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Etcd(): -want +got:\n%s", diff)

@@ -52,18 +52,17 @@ func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bo
 // localMode sets the feature gate for kubelets that connect to the API server beside them, unless the spec has it, and removes it for
 // versions of kubeadm that no longer know it.
 func localMode(doc map[string]any, version string, config *bootstrapv1beta1.ClusterConfiguration) {
+	var chosen map[string]bool
 	if config != nil {
-		if _, chosen := config.FeatureGates[kubeadm.KubeletLocalMode]; chosen {
-			return
-		}
+		chosen = config.FeatureGates
 	}
 	gates, _ := doc["featureGates"].(map[string]any)
-	switch has, removed := kubeadm.HasKubeletLocalMode(version); {
-	case has && gates == nil:
+	switch set, remove := kubeadm.ChangeKubeletLocalMode(chosen, version); {
+	case set && gates == nil:
 		doc["featureGates"] = map[string]any{kubeadm.KubeletLocalMode: true}
-	case has:
+	case set:
 		gates[kubeadm.KubeletLocalMode] = true
-	case removed:
+	case remove:
 		delete(gates, kubeadm.KubeletLocalMode)
 		if len(gates) == 0 {
 			delete(doc, "featureGates")

@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 // TestDeletion deletes a MachineDeployment with the finalizers of v1.8 and later: it and its MachineSet exist as long as a Machine does. No
@@ -64,4 +65,40 @@ func deleting(conditions []metav1.Condition) string {
 		}
 	}
 	return "not reported"
+}
+
+// TestDeletionWithoutTemplates deletes MachineDeployments whose templates were deleted before, or whose kinds do not exist.
+func TestDeletionWithoutTemplates(t *testing.T) {
+	tests := []struct {
+		reason, kind string
+	}{
+		{reason: "the template does not exist", kind: "InMemoryMachineTemplate"},
+		{reason: "the kind of the template does not exist", kind: "RemovedMachineTemplate"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, true)
+			md := w.deployment(1, func(md *clusterv1.MachineDeployment) {
+				md.Finalizers = []string{clusterv1.MachineDeploymentFinalizer}
+				md.Spec.Template.Spec.InfrastructureRef = *object.Reference(infrastructure(tt.kind), "small")
+			})
+			w.eventually("there is a MachineSet", func() error {
+				sets := w.sets()
+				if len(sets) != 1 {
+					return fmt.Errorf("%d MachineSets", len(sets))
+				}
+				controllerutil.AddFinalizer(&sets[0], clusterv1.MachineSetFinalizer)
+				return w.Update(t.Context(), &sets[0])
+			})
+			testenv.Must(t, w.Delete(t.Context(), w.build.Template(infrastructure("InMemoryMachineTemplate"), "small")))
+			testenv.Must(t, w.Delete(t.Context(), md))
+			w.eventually("nothing is left", func() error {
+				err := w.Get(t.Context(), client.ObjectKeyFromObject(md), md)
+				if n := len(w.machines()) + len(w.sets()); n > 0 || client.IgnoreNotFound(err) != nil || err == nil {
+					return fmt.Errorf("%d MachineSets and Machines are left, and the MachineDeployment: %w", n, err)
+				}
+				return nil
+			})
+		})
+	}
 }

@@ -25,6 +25,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
+// Version is the version of etcd that every Etcd reports.
+const Version = "3.5.21"
+
 // ClusterID is the cluster ID of every Etcd.
 const ClusterID = 77
 
@@ -318,7 +321,7 @@ func (m *member) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserv
 	if err := m.ready(false); err != nil {
 		return nil, err
 	}
-	r := &etcdserverpb.StatusResponse{Header: m.header(), Leader: m.etcd.leader}
+	r := &etcdserverpb.StatusResponse{Header: m.header(), Leader: m.etcd.leader, Version: Version}
 	for _, other := range m.etcd.members { // A member reports the alarms of all.
 		if other.alarm != etcdserverpb.AlarmType_NONE {
 			r.Errors = append(r.Errors, (&etcdserverpb.AlarmMember{MemberID: other.id, Alarm: other.alarm}).String())
