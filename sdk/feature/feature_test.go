@@ -17,7 +17,7 @@ func enabled(g *feature.Gates) map[feature.Feature]bool {
 	for _, f := range []feature.Feature{
 		feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology,
 		feature.RuntimeSDK, feature.KubeadmBootstrapFormatIgnition, feature.MachineSetPreflightChecks,
-		feature.MachineTaintPropagation,
+		feature.MachineTaintPropagation, feature.WorkerVersionPinning,
 	} {
 		all[f] = g.Enabled(f)
 	}
@@ -34,6 +34,7 @@ func defaults(changes map[feature.Feature]bool) map[feature.Feature]bool {
 		"KubeadmBootstrapFormatIgnition": false,
 		"MachineSetPreflightChecks":      false,
 		"MachineTaintPropagation":        false,
+		"WorkerVersionPinning":           false,
 	}
 	maps.Copy(all, changes)
 	return all
@@ -70,7 +71,7 @@ func TestFlag(t *testing.T) {
 			args:   []string{"--feature-gates=AllAlpha=true,RuntimeSDK=false"},
 			want: defaults(map[feature.Feature]bool{
 				"ClusterTopology": true, "KubeadmBootstrapFormatIgnition": true, "MachineSetPreflightChecks": true,
-				"MachineTaintPropagation": true,
+				"MachineTaintPropagation": true, "WorkerVersionPinning": true,
 			}),
 		},
 		"gates of v1.14": {
