@@ -1,6 +1,7 @@
 package machineset
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +44,7 @@ func TestPreflight(t *testing.T) {
 		only      Checks
 		topology  string // its version
 		step      string // of an upgrade by several
+		pinned    string // version of the group in the topology
 		reason1   string // of condition TopologyReconciled in v1beta1
 		reason2   string // in v1beta2
 		want      string
@@ -76,7 +78,15 @@ func TestPreflight(t *testing.T) {
 		"Blocked": {reason: "a hook blocks the upgrade, for days", plane: stable("v1.30.1"), version: "v1.30.1", topology: "v1.31.0", reason1: "LifecycleHookBlocking"},
 		"Behind": {reason: "the MachineSet is going to be upgraded", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0",
 			want: "ControlPlaneVersionSkew: version v1.30.1 is not yet that of the control plane, v1.31.0"},
-		"Deferred":  {reason: "a user defers the upgrade", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0", reason2: "MachineDeploymentsUpgradeDeferred"},
+		"Deferred": {reason: "a user defers the upgrade", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0", reason2: "MachineDeploymentsUpgradeDeferred"},
+		"Pinned":   {reason: "the group has a version of its own", plane: stable("v1.33.0"), version: "v1.30.1", topology: "v1.33.0", pinned: "v1.30.1", bootstrap: "KubeadmConfigTemplate"},
+		"PinnedTooOld": {reason: "kubelets of a group with a version of its own may be too old", plane: stable("v1.34.0"), version: "v1.30.1", topology: "v1.34.0", pinned: "v1.30.1", bootstrap: "KubeadmConfigTemplate",
+			want: "KubernetesVersionSkew: version v1.30.1 is incompatible with the control plane's v1.34.0: it must not be newer, and at most 3 minor versions older"},
+		"PinnedUnstable": {reason: "Machines of such a group wait, too, while the control plane is being upgraded", plane: plane("v1.31.0", "v1.30.0", true), version: "v1.30.0", topology: "v1.31.0", pinned: "v1.30.0",
+			want: "ControlPlaneIsStable: the control plane is being upgraded"},
+		"Unpinned": {reason: "the version of the group was removed", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0", pinned: "-", bootstrap: "KubeadmConfigTemplate",
+			want: "KubeadmVersionSkew: kubeadm v1.30.1 cannot join a control plane of v1.31.0: the minor versions must be equal; " +
+				"ControlPlaneVersionSkew: version v1.30.1 is not yet that of the control plane, v1.31.0"},
 		"Selected":  {reason: "the flag selects other checks", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.35.0", only: Checks{"KubeadmVersionSkew"}},
 		"NoVersion": {reason: "the MachineSet has no version", plane: stable("v1.30.0"), bootstrap: "KubeadmConfigTemplate"},
 		"Two": {reason: "all failures are reported", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.31.0",
@@ -104,6 +114,12 @@ func TestPreflight(t *testing.T) {
 				c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp")
 				if tc.topology != "" {
 					c.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: tc.topology}
+				}
+				if tc.pinned != "" {
+					set.Spec.Template.Labels = map[string]string{clusterv1.ClusterTopologyMachineDeploymentNameLabel: "md"}
+					c.Spec.Topology.Workers.MachineDeployments = []clusterv1.MachineDeploymentTopology{
+						{Name: "other", Version: "v1.30.1"}, {Name: "md", Version: strings.TrimPrefix(tc.pinned, "-")},
+					}
 				}
 				if tc.step != "" {
 					c.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: tc.step}
