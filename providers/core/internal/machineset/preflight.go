@@ -183,9 +183,9 @@ func kubernetesVersionSkew(c creation) []preflight.Failure {
 		"it must not be newer, and at most %d minor versions older", own, plane, skew), nil)
 }
 
-// kubeadmVersionSkew checks that kubeadm and the control plane have the same minor version, which is what kubeadm join supports. A group
-// with a version of its own could never replace or add Machines, so it is not checked: kubeadm reads the configuration of the cluster, which
-// the kubeadm control plane keeps in a version that the oldest supported kubelets' kubeadm knows.
+// kubeadmVersionSkew checks that kubeadm and the control plane have the same minor version, which is what kubeadm join supports. It does
+// not check a group with a version of its own, which could never replace or add Machines: the kubeadm control plane keeps the configuration
+// that kubeadm reads in a version that the oldest one within the skew knows.
 func kubeadmVersionSkew(c creation) []preflight.Failure {
 	ref := c.set.Spec.Template.Spec.Bootstrap.ConfigRef
 	own, ok, err := versionOf(c.set)

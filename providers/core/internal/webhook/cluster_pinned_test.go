@@ -68,7 +68,7 @@ func TestPinned(t *testing.T) {
 			want: ownVersion + `Invalid value: "v1.29.0": must be v1.30.0, the version of the topology, because the MachineDeployment does not exist yet`},
 		{reason: "a Cluster that is moved, paused", paused: true, topo: `version: v1.30.0, ` + withGroup("v1.29.0")},
 		{reason: "but only within the skew", paused: true, topo: `version: v1.30.0, ` + withGroup("v1.26.0"),
-			want: ownVersion + `Invalid value: "v1.26.0": is too old for v1.30.0, the version of the topology, because kubelets may be at most 3 minor versions older: must be v1.27 or later`},
+			want: ownVersion + `Invalid value: "v1.26.0": must be v1.27 or later, because kubelets may be at most 3 minor versions older than v1.30.0, the version of the topology`},
 		{reason: "a higher version than that of the topology", topo: `version: v1.30.0, ` + withGroup("v1.31.0"),
 			want: ownVersion + `Invalid value: "v1.31.0": must not be higher than v1.30.0, the version of the topology`},
 		{reason: "the present version, together with an upgrade", objects: present, controlPlane: stablePlane, old: `version: v1.30.0, ` + withGroup(""), topo: `version: v1.31.0, ` + withGroup("v1.30.0"), lists: 4},
@@ -108,10 +108,10 @@ func TestUpgradeAbovePinned(t *testing.T) {
 		{reason: "pinned workers need not have the version", objects: []client.Object{ownedDeployment(t, "md", "v1.28.0"), ownedMachine(t, "m", "md", "v1.28.0")},
 			old: was + withGroup("v1.28.0"), topo: is + withGroup("v1.28.0"), lists: 3},
 		{reason: "they must be new enough", old: was + withGroup("v1.27.0"), topo: is + withGroup("v1.27.0"), objects: []client.Object{ownedDeployment(t, "md", "v1.27.0")},
-			want: `spec.topology.version: Invalid value: "v1.31.0": MachineDeployment md is pinned to v1.27.0, which is too old, because kubelets may be ` +
+			want: `spec.topology.version: Invalid value: "v1.31.0": MachineDeployment md is pinned to v1.27.0, and kubelets may be ` +
 				`at most 3 minor versions older: first raise spec.topology.workers.machineDeployments[0].version to v1.28 or later, or remove it`},
 		{reason: "also for the last of several minor versions", listed: []string{"v1.28.0", "v1.29.0", "v1.30.0", "v1.31.0", "v1.32.0"}, old: was + withGroup("v1.28.0"), topo: `version: v1.32.0, ` + withGroup("v1.28.0"),
-			want: `spec.topology.version: Invalid value: "v1.32.0": MachineDeployment md is pinned to v1.28.0, which is too old, because kubelets may be ` +
+			want: `spec.topology.version: Invalid value: "v1.32.0": MachineDeployment md is pinned to v1.28.0, and kubelets may be ` +
 				`at most 3 minor versions older: first raise spec.topology.workers.machineDeployments[0].version to v1.29 or later, or remove it`},
 		{reason: "it is not enough to raise the version of both", old: was + withGroup("v1.27.0"), topo: is + withGroup("v1.28.0"), objects: []client.Object{ownedDeployment(t, "md", "v1.27.0")}, lists: 3,
 			want: notAtVersion + `MachineDeployment c-md has version v1.27.0` + tooOld},

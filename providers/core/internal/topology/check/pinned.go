@@ -51,8 +51,8 @@ func (p Pinned) In(t *clusterv1.Topology) string {
 	return ""
 }
 
-// Below rejects a version above that of the topology, or too old for its kubelets. If the version of the topology was changed, and not that
-// of the group, the error is about the former: raised, it leaves the group behind.
+// Below rejects a version above that of the topology, or whose kubelets are too old for it. Where the version of the topology is raised and
+// leaves an unchanged group behind, the error is about that of the topology.
 func (p Pinned) Below(old, current *clusterv1.Topology, path *field.Path) field.ErrorList {
 	version := current.Version
 	changed := p.In(old) != p.Version
@@ -65,18 +65,18 @@ func (p Pinned) Below(old, current *clusterv1.Topology, path *field.Path) field.
 	if WithinSkew(p.Version, version) {
 		return nil
 	}
-	at, skew, oldest := path.Child("version"), uint64(0), "a higher version"
-	if v, err := parse(version); err == nil {
-		skew = kubeletSkew(v.Minor)
-		oldest = fmt.Sprintf("v%d.%d or later", v.Major, v.Minor-min(skew, v.Minor))
+	v, err := parse(version)
+	if err != nil {
+		return nil // It is reported already.
 	}
+	skew := kubeletSkew(v.Minor)
+	oldest := fmt.Sprintf("v%d.%d or later", v.Major, v.Minor-min(skew, v.Minor))
 	if changed {
 		return field.ErrorList{field.Invalid(p.Path, p.Version, fmt.Sprintf(
-			"is too old for %s, the version of the topology, because kubelets may be at most %d minor versions older: must be %s",
-			version, skew, oldest))}
+			"must be %s, because kubelets may be at most %d minor versions older than %s, the version of the topology", oldest, skew, version))}
 	}
-	return field.ErrorList{field.Invalid(at, version, fmt.Sprintf(
-		"%s is pinned to %s, which is too old, because kubelets may be at most %d minor versions older: first raise %s to %s, or remove it",
+	return field.ErrorList{field.Invalid(path.Child("version"), version, fmt.Sprintf(
+		"%s is pinned to %s, and kubelets may be at most %d minor versions older: first raise %s to %s, or remove it",
 		p, p.Version, skew, p.Path, oldest))}
 }
 

@@ -106,8 +106,8 @@ func removesVersions(old, current *clusterv1.ClusterClass) bool {
 	return len(was) == 0 && len(is) > 0 || slices.ContainsFunc(was, func(version string) bool { return !slices.Contains(is, version) })
 }
 
-// removedVersions reports versions that Clusters or their pinned workers have and a class no longer lists. Those that were not listed before, which an annotation
-// allows, do not count.
+// removedVersions reports versions that Clusters or their pinned workers have and a class no longer lists. Those that were not listed
+// before, which an annotation allows, do not count.
 func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	if !removesVersions(old, current) {
 		return nil

@@ -219,7 +219,7 @@ func (p Plan) step(in Input) string {
 	return in.Step
 }
 
-// Complete reports whether every part that is not pinned has the version of the topology, and nothing of that is in progress or has to wait.
+// Complete reports whether every part that is not pinned has the version of the topology, and none of them is in progress or has to wait.
 func (p Plan) Complete() bool {
 	current := p.controlPlane
 	return current.Exists && current.Version == p.Version && !current.inProgress() && p.MachineDeployments.complete() &&
