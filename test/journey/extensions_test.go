@@ -23,8 +23,8 @@ func (t *Tools) withVariable(tb testing.TB, name, value string) *Tools {
 	return out
 }
 
-// newExtensionWorld returns a namespace of the management cluster of tests with extensions, with the feature gates RuntimeSDK and
-// MachineTaintPropagation. Tests use different names of ExtensionConfigs.
+// newExtensionWorld returns a namespace of the management cluster of tests with extensions, with the feature gates RuntimeSDK,
+// MachineTaintPropagation and WorkerVersionPinning. Tests use different names of ExtensionConfigs.
 func newExtensionWorld(t *testing.T) *World {
 	t.Helper()
 	shared.Management(t) // It builds the tools.

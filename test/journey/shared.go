@@ -17,7 +17,9 @@ import (
 var (
 	shared     Shared
 	extensible = Shared{build: func(dir string) (*Tools, error) {
-		return shared.management.Tools.with(dir, map[string]string{"EXP_RUNTIME_SDK": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true"})
+		return shared.management.Tools.with(dir, map[string]string{
+			"EXP_RUNTIME_SDK": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true", "EXP_WORKER_VERSION_PINNING": "true",
+		})
 	}}
 )
 
