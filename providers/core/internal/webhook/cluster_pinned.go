@@ -55,6 +55,7 @@ func (w *Cluster) pinned(
 	ctx context.Context, old, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (admission.Warnings, field.ErrorList, error) {
 	topology, before := &cluster.Spec.Topology, previousTopology(old)
+	present := map[string]map[string]string{} // by kind, as presentVersions returns them
 	var errs field.ErrorList
 	for _, p := range check.PinnedWorkers(topology, path) {
 		was := p.In(before)
@@ -69,11 +70,14 @@ func (w *Cluster) pinned(
 		// A Cluster that is created while it is paused is moved: its workers had their versions before.
 		case old == nil && ptr.Deref(cluster.Spec.Paused, false) || !differ(p.Version, topology.Version):
 		default:
-			present, err := w.presentVersion(ctx, cluster, p)
-			if err != nil {
-				return nil, nil, err
+			if present[p.Kind] == nil {
+				versions, err := w.presentVersions(ctx, cluster, p.Kind)
+				if err != nil {
+					return nil, nil, err
+				}
+				present[p.Kind] = versions
 			}
-			wrong = firstPinned(p, topology.Version, present)
+			wrong = firstPinned(p, topology.Version, present[p.Kind][p.Name])
 		}
 		errs = append(errs, wrong...)
 	}
@@ -98,53 +102,55 @@ func firstPinned(p check.Pinned, topology, present string) field.ErrorList {
 	return field.ErrorList{field.Invalid(p.Path, p.Version, fmt.Sprintf("must be %s: it can be raised afterwards", choice))}
 }
 
-// presentVersion returns the version of the object of pinned workers; empty if it does not exist.
-func (w *Cluster) presentVersion(ctx context.Context, cluster *clusterv1.Cluster, p check.Pinned) (string, error) {
-	options := []client.ListOption{ownership.InCluster(cluster.Namespace, cluster.Name), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel}}
-	if p.Kind == desired.MachineDeploymentKind {
+// presentVersions returns the versions of the objects of workers, by their names in the topology.
+func (w *Cluster) presentVersions(ctx context.Context, cluster *clusterv1.Cluster, kind string) (map[string]string, error) {
+	owned := []client.ListOption{ownership.InCluster(cluster.Namespace, cluster.Name), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel}}
+	versions := map[string]string{}
+	if kind == desired.MachineDeploymentKind {
 		deployments := &clusterv1.MachineDeploymentList{}
-		if err := w.options.Reader.List(ctx, deployments, append(options,
-			client.MatchingLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel: p.Name})...); err != nil {
-			return "", fmt.Errorf("listing MachineDeployments: %w", err)
+		if err := w.options.Reader.List(ctx, deployments, owned...); err != nil {
+			return nil, fmt.Errorf("listing MachineDeployments: %w", err)
 		}
 		for i := range deployments.Items {
-			return deployments.Items[i].Spec.Template.Spec.Version, nil
+			md := &deployments.Items[i]
+			versions[md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] = md.Spec.Template.Spec.Version
 		}
-		return "", nil
+		return versions, nil
 	}
 	if !w.options.MachinePool {
-		return "", nil
+		return versions, nil
 	}
 	pools := &clusterv1.MachinePoolList{}
-	if err := w.options.Reader.List(ctx, pools, append(options,
-		client.MatchingLabels{clusterv1.ClusterTopologyMachinePoolNameLabel: p.Name})...); err != nil {
-		return "", fmt.Errorf("listing MachinePools: %w", err)
+	if err := w.options.Reader.List(ctx, pools, owned...); err != nil {
+		return nil, fmt.Errorf("listing MachinePools: %w", err)
 	}
 	for i := range pools.Items {
-		return pools.Items[i].Spec.Template.Spec.Version, nil
+		mp := &pools.Items[i]
+		versions[mp.Labels[clusterv1.ClusterTopologyMachinePoolNameLabel]] = mp.Spec.Template.Spec.Version
 	}
-	return "", nil
+	return versions, nil
 }
 
 // expected is which version each group of workers must have before an upgrade.
 type expected struct {
 	version, next string
-	pinned        []check.Pinned
+	pinned        map[desired.WorkersID]bool
 }
 
 // expectedVersions returns that all workers must have a version, except pinned ones: they must be new enough for the version in the
 // topology.
 func expectedVersions(cluster *clusterv1.Cluster, version string) expected {
-	topology := &cluster.Spec.Topology
-	return expected{version: version, next: topology.Version, pinned: check.PinnedWorkers(topology, nil)}
+	e := expected{version: version, next: cluster.Spec.Topology.Version, pinned: map[desired.WorkersID]bool{}}
+	for _, p := range check.PinnedWorkers(&cluster.Spec.Topology, nil) {
+		e.pinned[desired.WorkersID{Kind: p.Kind, Name: p.Name}] = true
+	}
+	return e
 }
 
 // of returns what is expected of a group of workers.
 func (e expected) of(kind, name string) expectedOfGroup {
-	for _, p := range e.pinned {
-		if p.Kind == kind && p.Name == name {
-			return expectedOfGroup{version: e.next, pinned: true}
-		}
+	if e.pinned[desired.WorkersID{Kind: kind, Name: name}] {
+		return expectedOfGroup{version: e.next, pinned: true}
 	}
 	return expectedOfGroup{version: e.version}
 }

@@ -43,9 +43,17 @@ func (p Pinned) String() string { return p.Kind + " " + p.Name }
 
 // In returns the own version of the same group in another topology; empty if it has none.
 func (p Pinned) In(t *clusterv1.Topology) string {
-	for _, other := range PinnedWorkers(t, nil) {
-		if other.Kind == p.Kind && other.Name == p.Name {
-			return other.Version
+	if p.Kind == clusterv1.MachinePoolKind {
+		for i := range t.Workers.MachinePools {
+			if mp := &t.Workers.MachinePools[i]; mp.Name == p.Name {
+				return mp.Version
+			}
+		}
+		return ""
+	}
+	for i := range t.Workers.MachineDeployments {
+		if md := &t.Workers.MachineDeployments[i]; md.Name == p.Name {
+			return md.Version
 		}
 	}
 	return ""
