@@ -1,6 +1,7 @@
 package ready
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -103,8 +104,9 @@ func (w workers) unlike(name types.NamespacedName, topology map[string]any, vers
 	for _, item := range wanted {
 		entry, _ := item.(map[string]any)
 		part, _ := entry["name"].(string)
+		own, _ := entry["version"].(string)
 		u := found[part]
-		if u == nil || differs(entry, u) || tree.Text(u, "spec", "template", "spec", "version") != version {
+		if u == nil || differs(entry, u) || tree.Text(u, "spec", "template", "spec", "version") != cmp.Or(own, version) {
 			return fmt.Sprintf("%s %s to match the topology", w.kind.Kind, part)
 		}
 		delete(found, part)

@@ -196,6 +196,18 @@ func TestRemainingOfTheCluster(t *testing.T) {
 			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "{machineDeployments: [{class: w, name: md-0, replicas: 1}]}", "{}"))},
 			want:   []string{"MachineDeployment md-0, which the topology no longer has, to be deleted"},
 		},
+		"A version of its own": {
+			reason: "A group with a version of its own has that, not the version of the topology.",
+			change: []*unstructured.Unstructured{
+				object(t, replace(runningCluster, "name: md-0, replicas: 1", "name: md-0, replicas: 1, version: v1.29.0")),
+				object(t, replace(runningDeployment, "version: v1.30.0", "version: v1.29.0")),
+			},
+		},
+		"Another version of its own": {
+			reason: "It is waited for, too.",
+			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "name: md-0, replicas: 1", "name: md-0, replicas: 1, version: v1.29.0"))},
+			want:   []string{"MachineDeployment md-0 to match the topology"},
+		},
 		"Pool of an older version": {
 			reason: "MachinePools of a topology are compared as MachineDeployments are.",
 			change: []*unstructured.Unstructured{

@@ -131,7 +131,8 @@ func (f *flags) validate() error {
 func NewComponent() manager.Component {
 	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK,
-		feature.MachineSetPreflightChecks, feature.MachineTaintPropagation, feature.InPlaceUpdates)
+		feature.MachineSetPreflightChecks, feature.MachineTaintPropagation, feature.InPlaceUpdates,
+		feature.WorkerVersionPinning)
 	versions := &contract.Lookup{}
 	conversions := conversion.New(versions.Version)
 	return manager.Component{
@@ -317,5 +318,6 @@ func (s *setup) webhooks() error {
 		MachineSetPreflightChecks: s.gates.Enabled(feature.MachineSetPreflightChecks),
 		MachineTaintPropagation:   s.gates.Enabled(feature.MachineTaintPropagation),
 		RuntimeSDK:                s.gates.Enabled(feature.RuntimeSDK),
+		WorkerVersionPinning:      s.gates.Enabled(feature.WorkerVersionPinning),
 	})
 }

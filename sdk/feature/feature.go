@@ -37,6 +37,9 @@ const (
 	InPlaceUpdates Feature = "InPlaceUpdates"
 	// MachineTaintPropagation enables taints of Machines, which are set on their Nodes. Alpha since v1.12, off by default.
 	MachineTaintPropagation Feature = "MachineTaintPropagation"
+	// WorkerVersionPinning enables Kubernetes versions of groups of workers that are lower than that of their Cluster's topology. Alpha,
+	// off by default.
+	WorkerVersionPinning Feature = "WorkerVersionPinning"
 )
 
 // Gates of v1.8 to v1.14 that nothing depends on: they are accepted, so that arguments of those releases work.
@@ -63,6 +66,7 @@ func specs() map[Feature]featuregate.FeatureSpec {
 		ConsiderVolumeAttachments:      {Default: true, PreRelease: featuregate.GA},
 		InPlaceUpdates:                 {Default: false, PreRelease: featuregate.Alpha},
 		MachineTaintPropagation:        {Default: false, PreRelease: featuregate.Alpha},
+		WorkerVersionPinning:           {Default: false, PreRelease: featuregate.Alpha},
 	}
 }
 

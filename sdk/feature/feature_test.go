@@ -17,7 +17,7 @@ func enabled(g *feature.Gates) map[feature.Feature]bool {
 	for _, f := range []feature.Feature{
 		feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology,
 		feature.RuntimeSDK, feature.KubeadmBootstrapFormatIgnition, feature.MachineSetPreflightChecks,
-		feature.MachineTaintPropagation, feature.InPlaceUpdates,
+		feature.MachineTaintPropagation, feature.InPlaceUpdates, feature.WorkerVersionPinning,
 	} {
 		all[f] = g.Enabled(f)
 	}
@@ -35,6 +35,7 @@ func defaults(changes map[feature.Feature]bool) map[feature.Feature]bool {
 		"MachineSetPreflightChecks":      false,
 		"MachineTaintPropagation":        false,
 		"InPlaceUpdates":                 false,
+		"WorkerVersionPinning":           false,
 	}
 	maps.Copy(all, changes)
 	return all
@@ -71,7 +72,7 @@ func TestFlag(t *testing.T) {
 			args:   []string{"--feature-gates=AllAlpha=true,RuntimeSDK=false"},
 			want: defaults(map[feature.Feature]bool{
 				"ClusterTopology": true, "KubeadmBootstrapFormatIgnition": true, "MachineSetPreflightChecks": true,
-				"MachineTaintPropagation": true, "InPlaceUpdates": true,
+				"MachineTaintPropagation": true, "InPlaceUpdates": true, "WorkerVersionPinning": true,
 			}),
 		},
 		"gates of v1.14": {

@@ -166,6 +166,13 @@ type MachineDeploymentTopology struct {
 	// name is generated from it.
 	Name string `json:"name"`
 
+	// version is the Kubernetes version of this group, at most that of the topology; a missing "v" is prepended. When unset, the group has
+	// the version of the topology. To set it, use the present version; from then on, the group keeps it until it is raised. Requires
+	// the feature gate WorkerVersionPinning.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
+
 	// failureDomain is where the machines are placed. When unset, the class decides.
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
@@ -257,6 +264,13 @@ type MachinePoolTopology struct {
 	// name identifies the pool within the cluster: unique, and valid as a label value. The MachinePool's own name is
 	// generated from it.
 	Name string `json:"name"`
+
+	// version is the Kubernetes version of this pool, at most that of the topology; a missing "v" is prepended. When unset, the pool has
+	// the version of the topology. To set it, use the present version; from then on, the pool keeps it until it is raised. Requires
+	// the feature gate WorkerVersionPinning.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
 
 	// failureDomains is where the machines are placed. When unset, the class decides.
 	// +optional

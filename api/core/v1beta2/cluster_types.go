@@ -231,6 +231,14 @@ type MachineDeploymentTopology struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name,omitempty"`
 
+	// version is the Kubernetes version of this group, at most that of the topology; a missing "v" is prepended. When unset, the group has
+	// the version of the topology. To set it, use the present version; from then on, the group keeps it until it is raised. Requires
+	// the feature gate WorkerVersionPinning.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
+
 	// failureDomain is where the machines are placed. When unset, the class decides.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -322,6 +330,14 @@ type MachinePoolTopology struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name,omitempty"`
+
+	// version is the Kubernetes version of this pool, at most that of the topology; a missing "v" is prepended. When unset, the pool has
+	// the version of the topology. To set it, use the present version; from then on, the pool keeps it until it is raised. Requires
+	// the feature gate WorkerVersionPinning.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
 
 	// failureDomains is where the machines are placed. When unset, the class decides.
 	// +optional

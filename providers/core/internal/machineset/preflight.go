@@ -134,13 +134,22 @@ func topologyReason(cluster *clusterv1.Cluster) string {
 	return ""
 }
 
+// isPinned reports whether the Machines belong to a group that has a version of its own in the topology: it stays below that of the control
+// plane for as long as users want.
+func (c creation) isPinned() bool {
+	name := c.set.Spec.Template.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+	return slices.ContainsFunc(c.cluster.Spec.Topology.Workers.MachineDeployments, func(md clusterv1.MachineDeploymentTopology) bool {
+		return md.Name == name && md.Version != ""
+	})
+}
+
 // controlPlaneVersionSkew checks that Machines of a topology would not be replaced soon, because their version is not that of the control
-// plane. Where a user defers the upgrade of MachineDeployments, they stay.
+// plane. Where a user defers the upgrade of MachineDeployments or pins their version, they stay.
 func controlPlaneVersionSkew(c creation) []preflight.Failure {
 	own, ok, err := versionOf(c.set)
 	reported := report.Get(c.cluster, clusterv1.ClusterTopologyReconciledCondition)
 	deferred := reported != nil && reported.Reason == clusterv1.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason
-	if err != nil || !ok || !c.cluster.Spec.Topology.IsDefined() || deferred {
+	if err != nil || !ok || !c.cluster.Spec.Topology.IsDefined() || deferred || c.isPinned() {
 		return when(false, "", err)
 	}
 	return when(!own.EQ(c.version), fmt.Sprintf("version v%s is not yet that of the control plane, v%s", own, c.version), nil)
@@ -174,11 +183,13 @@ func kubernetesVersionSkew(c creation) []preflight.Failure {
 		"it must not be newer, and at most %d minor versions older", own, plane, skew), nil)
 }
 
-// kubeadmVersionSkew checks that kubeadm and the control plane have the same minor version, which kubeadm join requires.
+// kubeadmVersionSkew checks that kubeadm and the control plane have the same minor version, which is what kubeadm join supports. It does
+// not check a group with a version of its own, which could never replace or add Machines: the kubeadm control plane keeps the configuration
+// that kubeadm reads in a version that the oldest one within the skew knows.
 func kubeadmVersionSkew(c creation) []preflight.Failure {
 	ref := c.set.Spec.Template.Spec.Bootstrap.ConfigRef
 	own, ok, err := versionOf(c.set)
-	if err != nil || !ok || ref.Kind != "KubeadmConfigTemplate" || ref.APIGroup != "bootstrap.cluster.x-k8s.io" {
+	if err != nil || !ok || ref.Kind != "KubeadmConfigTemplate" || ref.APIGroup != "bootstrap.cluster.x-k8s.io" || c.isPinned() {
 		return when(false, "", err)
 	}
 	return when(own.Minor != c.version.Minor,

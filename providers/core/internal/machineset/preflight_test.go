@@ -1,6 +1,7 @@
 package machineset
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,22 +32,26 @@ func plane(spec, status string, ready bool) *unstructured.Unstructured {
 	return object.Builder{}.Provided(planeKind, "cp", fields)
 }
 
+// preflightCase is a MachineSet, its control plane and its topology, and why no Machines are created.
+type preflightCase struct {
+	reason    string
+	off       bool
+	plane     *unstructured.Unstructured
+	version   string
+	bootstrap string // kind of the bootstrap template
+	skip      string
+	only      Checks
+	topology  string // its version
+	step      string // of an upgrade by several
+	pinned    string // version of the group in the topology
+	reason1   string // of condition TopologyReconciled in v1beta1
+	reason2   string // in v1beta2
+	want      string
+}
+
 func TestPreflight(t *testing.T) {
 	stable := func(v string) *unstructured.Unstructured { return plane(v, v, true) }
-	cases := map[string]struct {
-		reason    string
-		off       bool
-		plane     *unstructured.Unstructured
-		version   string
-		bootstrap string // kind of the bootstrap template
-		skip      string
-		only      Checks
-		topology  string // its version
-		step      string // of an upgrade by several
-		reason1   string // of condition TopologyReconciled in v1beta1
-		reason2   string // in v1beta2
-		want      string
-	}{
+	cases := map[string]preflightCase{
 		"Passed":  {reason: "all checks pass", plane: stable("v1.30.1"), version: "v1.30.0", bootstrap: "KubeadmConfigTemplate"},
 		"Off":     {reason: "the feature gate is disabled", off: true, plane: plane("v1.30.1", "", false), version: "v1.31.0"},
 		"NoPlane": {reason: "the control plane object does not exist", version: "v1.31.0", want: "the control plane object does not exist yet"},
@@ -83,46 +88,70 @@ func TestPreflight(t *testing.T) {
 			want: "ControlPlaneIsStable: the control plane is being upgraded; KubernetesVersionSkew: version v1.31.0 is incompatible with the control plane's v1.30.1: it must not be newer, and at most 3 minor versions older"},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			objects := []client.Object{object.CRD(planeKind)}
-			if tc.plane != nil {
-				objects = append(objects, tc.plane)
+		t.Run(name, tc.run)
+	}
+}
+
+func TestPreflightOfPinnedGroups(t *testing.T) {
+	stable := func(v string) *unstructured.Unstructured { return plane(v, v, true) }
+	for name, tc := range map[string]preflightCase{
+		"Pinned": {reason: "the group has a version of its own", plane: stable("v1.33.0"), version: "v1.30.1", topology: "v1.33.0", pinned: "v1.30.1", bootstrap: "KubeadmConfigTemplate"},
+		"PinnedTooOld": {reason: "kubelets of a group with a version of its own may be too old", plane: stable("v1.34.0"), version: "v1.30.1", topology: "v1.34.0", pinned: "v1.30.1", bootstrap: "KubeadmConfigTemplate",
+			want: "KubernetesVersionSkew: version v1.30.1 is incompatible with the control plane's v1.34.0: it must not be newer, and at most 3 minor versions older"},
+		"PinnedUnstable": {reason: "Machines of such a group wait, too, while the control plane is being upgraded", plane: plane("v1.31.0", "v1.30.0", true), version: "v1.30.0", topology: "v1.31.0", pinned: "v1.30.0",
+			want: "ControlPlaneIsStable: the control plane is being upgraded"},
+		"Unpinned": {reason: "the version of the group was removed", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0", pinned: "-", bootstrap: "KubeadmConfigTemplate",
+			want: "KubeadmVersionSkew: kubeadm v1.30.1 cannot join a control plane of v1.31.0: the minor versions must be equal; " +
+				"ControlPlaneVersionSkew: version v1.30.1 is not yet that of the control plane, v1.31.0"},
+	} {
+		t.Run(name, tc.run)
+	}
+}
+
+func (tc preflightCase) run(t *testing.T) {
+	objects := []client.Object{object.CRD(planeKind)}
+	if tc.plane != nil {
+		objects = append(objects, tc.plane)
+	}
+	c := &Controller{Clients: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off, checks: tc.only}
+	c.external = fakeapi.External(c.Clients)
+	set := &clusterv1.MachineSet{}
+	if tc.skip != "" {
+		set.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skip}
+	}
+	if tc.version != "" {
+		set.Spec.Template.Spec.Version = tc.version
+	}
+	if tc.bootstrap != "" {
+		set.Spec.Template.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrap(tc.bootstrap), "")
+	}
+	cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) {
+		c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp")
+		if tc.topology != "" {
+			c.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: tc.topology}
+		}
+		if tc.pinned != "" {
+			set.Spec.Template.Labels = map[string]string{clusterv1.ClusterTopologyMachineDeploymentNameLabel: "md"}
+			c.Spec.Topology.Workers.MachineDeployments = []clusterv1.MachineDeploymentTopology{
+				{Name: "other", Version: "v1.30.1"}, {Name: "md", Version: strings.TrimPrefix(tc.pinned, "-")},
 			}
-			c := &Controller{Clients: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off, checks: tc.only}
-			c.external = fakeapi.External(c.Clients)
-			set := &clusterv1.MachineSet{}
-			if tc.skip != "" {
-				set.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skip}
-			}
-			if tc.version != "" {
-				set.Spec.Template.Spec.Version = tc.version
-			}
-			if tc.bootstrap != "" {
-				set.Spec.Template.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrap(tc.bootstrap), "")
-			}
-			cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) {
-				c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp")
-				if tc.topology != "" {
-					c.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: tc.topology}
-				}
-				if tc.step != "" {
-					c.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: tc.step}
-				}
-				if tc.reason1 != "" {
-					condition.Set(c, condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo, tc.reason1, ""))
-				}
-				if tc.reason2 != "" {
-					c.Status.Conditions = []metav1.Condition{report.False(clusterv1.ClusterTopologyReconciledCondition, tc.reason2, "")}
-				}
-			})
-			got, err := c.preflightFailure(t.Context(), &scope{set: set, cluster: cluster})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
+		}
+		if tc.step != "" {
+			c.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: tc.step}
+		}
+		if tc.reason1 != "" {
+			condition.Set(c, condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo, tc.reason1, ""))
+		}
+		if tc.reason2 != "" {
+			c.Status.Conditions = []metav1.Condition{report.False(clusterv1.ClusterTopologyReconciledCondition, tc.reason2, "")}
+		}
+	})
+	got, err := c.preflightFailure(t.Context(), &scope{set: set, cluster: cluster})
+	if err != nil {
+		t.Fatalf("%s: %v", tc.reason, err)
+	}
+	if diff := cmp.Diff(tc.want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 	}
 }
 

@@ -66,6 +66,7 @@ func (w *Cluster) definitionsFor(
 func (w *Cluster) Default(ctx context.Context, cluster *clusterv1.Cluster) error {
 	topology := &cluster.Spec.Topology
 	defaultVersion(&topology.Version)
+	defaultPinnedVersions(&topology.Workers)
 	if !w.options.ClusterTopology || topology.ClassRef.Name == "" || !cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}

@@ -46,6 +46,14 @@ func TestClusterDefault(t *testing.T) {
 			reads:   1,
 		},
 		{
+			reason:  "versions of workers get a leading v, too",
+			classes: []client.Object{reconciledClass(t, "a")},
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: 1.30.0, workers: {machineDeployments: [{class: w, name: a, version: 1.30.0}, {class: w, name: b}], machinePools: [{class: p, name: p, version: 1.29.0}]}}}}`,
+			want: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}],
+				workers: {machineDeployments: [{class: w, name: a, version: v1.30.0}, {class: w, name: b}], machinePools: [{class: p, name: p, version: v1.29.0}]}}}}`,
+			reads: 1,
+		},
+		{
 			reason:  "variables are validated",
 			classes: []client.Object{reconciledClass(t, "a")},
 			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0, variables: [{name: imageRepository, value: 1}]}}}`,

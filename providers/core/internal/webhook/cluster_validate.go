@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,6 +92,7 @@ func (w *Cluster) topology(
 	errs = append(errs, check.Version(topology.Version, path.Child("version"))...)
 	errs = append(errs, check.Topology(topology, path)...)
 	errs = append(errs, checkTaints(w.options.MachineTaintPropagation, topologyTaints(old), topologyTaints(cluster))...)
+	errs = append(errs, checkPinned(w.options.WorkerVersionPinning, old, topology, path)...)
 
 	class, warnings, classErrs, err := w.againstClass(ctx, old, cluster, path)
 	if err != nil {
@@ -100,8 +102,12 @@ func (w *Cluster) topology(
 	if len(errs) > 0 {
 		return warnings, errs, nil
 	}
-	changeWarnings, changeErrs, err := w.change(ctx, old, cluster, class, path)
-	return append(warnings, changeWarnings...), append(errs, changeErrs...), err
+	pinnedWarnings, errs, err := w.pinned(ctx, old, cluster, class, path)
+	if err != nil || len(errs) > 0 {
+		return warnings, errs, err
+	}
+	changeWarnings, errs, err := w.change(ctx, old, cluster, class, path)
+	return slices.Concat(warnings, pinnedWarnings, changeWarnings), errs, err
 }
 
 // unchanged validates an unchanged topology, because its class may have changed. If the class does not exist or is not

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -21,7 +21,7 @@ import (
 )
 
 // notAtVersion returns which parts of a Cluster do not have a version or are being upgraded, and whether a hook waits for the end of the
-// upgrade, as reasons not to start another one.
+// upgrade, as reasons not to start another one. Pinned workers only have to be new enough for the version in the topology.
 func (w *Cluster) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, version string) ([]string, error) {
 	reasons, err := w.controlPlaneNotAtVersion(ctx, cluster, version)
 	if err != nil {
@@ -34,7 +34,7 @@ func (w *Cluster) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, 
 		ownership.InCluster(cluster.Namespace, cluster.Name),
 		client.HasLabels{clusterv1.ClusterTopologyOwnedLabel},
 	}
-	deployments, err := w.deploymentsNotAtVersion(ctx, version, owned)
+	deployments, err := w.deploymentsNotAtVersion(ctx, expectedVersions(cluster, version), owned)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (w *Cluster) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, 
 	if !w.options.MachinePool {
 		return reasons, nil
 	}
-	pools, err := w.poolsNotAtVersion(ctx, cluster, version, owned)
+	pools, err := w.poolsNotAtVersion(ctx, cluster, expectedVersions(cluster, version), owned)
 	return append(reasons, pools...), err
 }
 
@@ -79,7 +79,7 @@ func differ(a, b string) bool {
 	return err != nil || order != 0
 }
 
-func (w *Cluster) deploymentsNotAtVersion(ctx context.Context, version string, owned []client.ListOption) ([]string, error) {
+func (w *Cluster) deploymentsNotAtVersion(ctx context.Context, expected expected, owned []client.ListOption) ([]string, error) {
 	deployments := &clusterv1.MachineDeploymentList{}
 	if err := w.options.Reader.List(ctx, deployments, owned...); err != nil {
 		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
@@ -92,18 +92,23 @@ func (w *Cluster) deploymentsNotAtVersion(ctx context.Context, version string, o
 		append(slices.Clip(owned), client.HasLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel})...); err != nil {
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
-	mixed := map[string]bool{} // topology names of MachineDeployments with Machines of another version
+	mixed := map[string]string{} // a version of Machines that is not as expected, by the topology names of their MachineDeployments
 	for i := range machines.Items {
-		if at := machines.Items[i].Spec.Version; at != "" && differ(at, version) {
-			mixed[machines.Items[i].Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] = true
+		at, name := machines.Items[i].Spec.Version, machines.Items[i].Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+		if at != "" && expected.of(desired.MachineDeploymentKind, name).differs(at) {
+			mixed[name] = at
 		}
 	}
 	var reasons []string
 	for i := range deployments.Items {
 		md := &deployments.Items[i]
-		if at := md.Spec.Template.Spec.Version; at != "" && differ(at, version) {
-			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has version %s", md.Name, at))
-		} else if mixed[md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] {
+		name := md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+		group := expected.of(desired.MachineDeploymentKind, name)
+		if at := md.Spec.Template.Spec.Version; at != "" && group.differs(at) {
+			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has version %s%s", md.Name, at, group.advice()))
+		} else if at := mixed[name]; at != "" && group.pinned {
+			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has Machines with version %s%s", md.Name, at, group.advice()))
+		} else if at != "" {
 			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has Machines with another version", md.Name))
 		}
 	}
@@ -112,7 +117,7 @@ func (w *Cluster) deploymentsNotAtVersion(ctx context.Context, version string, o
 }
 
 func (w *Cluster) poolsNotAtVersion(
-	ctx context.Context, cluster *clusterv1.Cluster, version string, owned []client.ListOption,
+	ctx context.Context, cluster *clusterv1.Cluster, expected expected, owned []client.ListOption,
 ) ([]string, error) {
 	pools := &clusterv1.MachinePoolList{}
 	if err := w.options.Reader.List(ctx, pools, owned...); err != nil {
@@ -127,7 +132,9 @@ func (w *Cluster) poolsNotAtVersion(
 	}
 	var reasons []string
 	for i := range pools.Items {
-		reason, err := poolNotAtVersion(ctx, &pools.Items[i], version, workload)
+		pool := &pools.Items[i]
+		group := expected.of(desired.MachinePoolKind, pool.Labels[clusterv1.ClusterTopologyMachinePoolNameLabel])
+		reason, err := poolNotAtVersion(ctx, pool, group, workload)
 		if err != nil {
 			return nil, err
 		}
@@ -139,17 +146,19 @@ func (w *Cluster) poolsNotAtVersion(
 	return reasons, nil
 }
 
-func poolNotAtVersion(ctx context.Context, pool *clusterv1.MachinePool, version string, workload client.Reader) (string, error) {
-	if at := pool.Spec.Template.Spec.Version; at != "" && differ(at, version) {
-		return fmt.Sprintf("MachinePool %s has version %s", pool.Name, at), nil
+func poolNotAtVersion(
+	ctx context.Context, pool *clusterv1.MachinePool, group expectedOfGroup, workload client.Reader,
+) (string, error) {
+	if at := pool.Spec.Template.Spec.Version; at != "" && group.differs(at) {
+		return fmt.Sprintf("MachinePool %s has version %s%s", pool.Name, at, group.advice()), nil
 	}
 	for i := range pool.Status.NodeRefs {
 		node := &corev1.Node{}
 		if err := workload.Get(ctx, client.ObjectKey{Name: pool.Status.NodeRefs[i].Name}, node); err != nil {
 			return "", fmt.Errorf("reading Node %s of MachinePool %s: %w", pool.Status.NodeRefs[i].Name, pool.Name, err)
 		}
-		if kubelet := node.Status.NodeInfo.KubeletVersion; !check.KubeletHasVersion(kubelet, version) {
-			return fmt.Sprintf("MachinePool %s: Node %s has version %s", pool.Name, node.Name, kubelet), nil
+		if kubelet := node.Status.NodeInfo.KubeletVersion; !group.kubeletIsRight(kubelet) {
+			return fmt.Sprintf("MachinePool %s: Node %s has version %s%s", pool.Name, node.Name, kubelet, group.advice()), nil
 		}
 	}
 	return "", nil

@@ -106,8 +106,8 @@ func removesVersions(old, current *clusterv1.ClusterClass) bool {
 	return len(was) == 0 && len(is) > 0 || slices.ContainsFunc(was, func(version string) bool { return !slices.Contains(is, version) })
 }
 
-// removedVersions reports versions that Clusters have and a class no longer lists. Those that were not listed before, which an annotation
-// allows, do not count.
+// removedVersions reports versions that Clusters or their pinned workers have and a class no longer lists. Those that were not listed
+// before, which an annotation allows, do not count.
 func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	if !removesVersions(old, current) {
 		return nil
@@ -120,8 +120,11 @@ func removedVersions(old, current *clusterv1.ClusterClass, clusters []clusterv1.
 	if len(is) == 0 {
 		return nil // All versions are possible.
 	}
+	missing := func(version string) bool {
+		return !slices.Contains(is, version) && (len(was) == 0 || slices.Contains(was, version))
+	}
 	users := using(clusters, func(t *clusterv1.Topology) bool {
-		return !slices.Contains(is, t.Version) && (len(was) == 0 || slices.Contains(was, t.Version))
+		return missing(t.Version) || slices.ContainsFunc(PinnedWorkers(t, nil), func(p Pinned) bool { return missing(p.Version) })
 	})
 	if len(users) == 0 {
 		return nil

@@ -40,6 +40,7 @@ func TestRemovedVersions(t *testing.T) {
 - {metadata: {name: b}, spec: {topology: {classRef: {name: class}, version: v1.31.0}}}
 - {metadata: {name: a}, spec: {topology: {classRef: {name: class}, version: v1.30.0}}}
 - {metadata: {name: no-topology}}
+- {metadata: {name: pinned}, spec: {topology: {classRef: {name: class}, version: v1.31.0, workers: {machinePools: [{class: p, name: p, version: v1.28.0}]}}}}
 `)
 	for _, tt := range []struct {
 		reason    string
@@ -50,7 +51,8 @@ func TestRemovedVersions(t *testing.T) {
 		{reason: "a version is added", was: []string{"v1.30.0", "v1.31.0"}, is: []string{"v1.30.0", "v1.31.0", "v1.32.0"}},
 		{reason: "a version that no Cluster has", was: []string{"v1.29.0", "v1.30.0", "v1.31.0"}, is: []string{"v1.30.0", "v1.31.0"}, reads: true},
 		{reason: "a version in use", was: []string{"v1.30.0", "v1.31.0"}, is: []string{"v1.31.0"}, reads: true, forbidden: "a"},
-		{reason: "the first list must have all versions in use", is: []string{"v1.32.0"}, reads: true, forbidden: "a, b"},
+		{reason: "a version that pinned workers have", was: []string{"v1.28.0", "v1.30.0", "v1.31.0"}, is: []string{"v1.30.0", "v1.31.0"}, reads: true, forbidden: "pinned"},
+		{reason: "the first list must have all versions in use", is: []string{"v1.32.0"}, reads: true, forbidden: "a, b, pinned"},
 		{reason: "without a list, all versions are possible", was: []string{"v1.30.0"}, reads: true},
 		{reason: "versions that were not listed before do not hold up other changes", was: []string{"v1.31.0", "v1.32.0"}, is: []string{"v1.31.0"}, reads: true},
 	} {

@@ -69,6 +69,8 @@ type Requested struct {
 	Class string
 	// Metadata are labels and annotations in the topology.
 	Metadata clusterv1.ObjectMeta
+	// Version is their own version in the topology. Empty: they have that of the topology.
+	Version string
 }
 
 // RequestedBy returns the workers of a Cluster's topology in its order, MachineDeployments first.
@@ -77,11 +79,11 @@ func RequestedBy(cluster *clusterv1.Cluster) []Requested {
 	var all []Requested
 	for i := range workers.MachineDeployments {
 		t := &workers.MachineDeployments[i]
-		all = append(all, Requested{WorkersID{MachineDeploymentKind, t.Name}, t.Class, t.Metadata})
+		all = append(all, Requested{WorkersID{MachineDeploymentKind, t.Name}, t.Class, t.Metadata, t.Version})
 	}
 	for i := range workers.MachinePools {
 		t := &workers.MachinePools[i]
-		all = append(all, Requested{WorkersID{MachinePoolKind, t.Name}, t.Class, t.Metadata})
+		all = append(all, Requested{WorkersID{MachinePoolKind, t.Name}, t.Class, t.Metadata, t.Version})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -41,7 +42,7 @@ func upgradeInput(cluster *clusterv1.Cluster, current *desired.Current) (in upgr
 		return in, err
 	}
 	for _, t := range desired.RequestedBy(cluster) {
-		w := workersState(t.Name, t.Metadata)
+		w := workersState(t)
 		if object, ok := current.Workers[t.WorkersID]; ok {
 			w.Exists, w.Object, w.Version = true, object.Object().GetName(), object.Template().Spec.Version
 		}
@@ -54,10 +55,10 @@ func upgradeInput(cluster *clusterv1.Cluster, current *desired.Current) (in upgr
 	return in, nil
 }
 
-// upToDate reports whether every part has the version of the topology in its spec. Then the versions of its machines only matter for a
+// upToDate reports whether every part has its version in the topology in its spec. Then the versions of its machines only matter for a
 // hook that waits for the end of the upgrade.
 func upToDate(in upgrade.Input) bool {
-	differs := func(w upgrade.Workers) bool { return w.Exists && w.Version != in.Version }
+	differs := func(w upgrade.Workers) bool { return w.Exists && w.Version != cmp.Or(w.Pinned, in.Version) }
 	return (!in.ControlPlane.Exists || in.ControlPlane.Version == in.Version) &&
 		!slices.ContainsFunc(in.MachineDeployments, differs) && !slices.ContainsFunc(in.MachinePools, differs)
 }
@@ -91,10 +92,10 @@ func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster,
 	return nil
 }
 
-func workersState(name string, meta clusterv1.ObjectMeta) upgrade.Workers {
-	_, deferred := meta.Annotations[clusterv1.ClusterTopologyDeferUpgradeAnnotation]
-	_, hold := meta.Annotations[clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation]
-	return upgrade.Workers{TopologyName: name, Deferred: deferred, Hold: hold}
+func workersState(requested desired.Requested) upgrade.Workers {
+	_, deferred := requested.Metadata.Annotations[clusterv1.ClusterTopologyDeferUpgradeAnnotation]
+	_, hold := requested.Metadata.Annotations[clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation]
+	return upgrade.Workers{TopologyName: requested.Name, Deferred: deferred, Hold: hold, Pinned: requested.Version}
 }
 
 func concurrency(cluster *clusterv1.Cluster) (int, error) {

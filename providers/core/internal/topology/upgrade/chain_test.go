@@ -144,6 +144,12 @@ func from(version string, workers ...string) *chained {
 	return c
 }
 
+// pinned gives one of the workers a version of their own.
+func (c *chained) pinned(i int, version string) *chained {
+	c.MachineDeployments[i].Pinned = version
+	return c
+}
+
 // TestChain is a whole upgrade, one change after the other, with what the Cluster records. Whatever a plan recorded last, another manager
 // goes on with the same changes.
 func TestChain(t *testing.T) {
@@ -162,6 +168,16 @@ func TestChain(t *testing.T) {
 		}},
 		{"new workers get the last version", func() *chained { return from("v1.33.0", "") }, []string{
 			"cp v1.34.0 step v1.34.0", "cp v1.35.0 step v1.35.0", "md0 v1.35.0",
+		}},
+		{"pinned workers need no stop", func() *chained { return from("v1.32.0", "v1.32.0", "v1.32.0").pinned(1, "v1.32.0") }, []string{
+			"cp v1.33.0 step v1.33.0", "cp v1.34.0 step v1.34.0", "cp v1.35.0 step v1.35.0", "md0 v1.35.0 step v1.35.0",
+		}},
+		{"a higher version of pinned workers waits until the control plane is stable", func() *chained {
+			return from("v1.32.0", "v1.32.0").pinned(0, "v1.33.0")
+		}, []string{"cp v1.33.0 step v1.33.0", "cp v1.34.0 step v1.34.0", "cp v1.35.0 step v1.35.0", "md0 v1.33.0"}},
+		{"and until other workers are upgraded", func() *chained { return from("v1.31.0", "v1.30.0", "v1.31.0").pinned(1, "v1.33.0") }, []string{
+			"cp v1.32.0 step v1.32.0", "cp v1.33.0 step v1.33.0", "md0 v1.33.0 step v1.33.0", "cp v1.34.0 step v1.34.0", "cp v1.35.0 step v1.35.0",
+			"md0 v1.35.0 step v1.35.0", "md1 v1.33.0",
 		}},
 		{"an upgrade of one step records nothing", func() *chained { return from("v1.34.0", "v1.34.0") }, []string{"cp v1.35.0", "md0 v1.35.0"}},
 	} {

@@ -60,6 +60,8 @@ type Workers struct {
 	// Deferred and Hold report whether the topology has the annotations that defer upgrades: of these workers, or of these
 	// and all that follow.
 	Deferred, Hold bool
+	// Pinned is their own version in the topology. Empty: they get the version of the topology.
+	Pinned string
 }
 
 // Plan is the version that each part gets now, and what has to wait.
@@ -105,7 +107,10 @@ type Sequence struct {
 	// Upgrading are the names of objects that are being upgraded: some machines have another version than the spec, or
 	// the spec gets a new version now.
 	Upgrading []string
-	// Unreachable are those of Upgrading whose machines have unknown versions.
+	// PinnedPending are the names of objects of pinned workers whose own version has to wait, each with that version, and PinnedUpgrading
+	// those of pinned workers that are being upgraded. The upgrade of the Cluster does not wait for them.
+	PinnedPending, PinnedUpgrading []string
+	// Unreachable are those of Upgrading and PinnedUpgrading whose machines have unknown versions.
 	Unreachable []string
 
 	// upgradingTo is the lowest version that those of Upgrading get, and steps are the versions that workers stop at.
@@ -114,15 +119,16 @@ type Sequence struct {
 	// starts reports whether any of the workers gets another version now, and due whether any has yet to reach the version of the control
 	// plane at which they stop.
 	starts, due bool
+	// pinned has the topology names of pinned workers.
+	pinned map[string]bool
 }
 
 // Compute decides which version each part gets now.
 func Compute(in Input) Plan {
 	in.Chain = in.chain()
 	p := Plan{Version: in.Version, Remaining: in.Chain, Ends: in.Ends(), controlPlane: in.ControlPlane}
-	p.MachineDeployments.Upgrading = upgrading(in.MachineDeployments)
-	p.MachinePools.Upgrading = upgrading(in.MachinePools)
-	p.MachinePools.Unreachable = upgrading(slices.DeleteFunc(slices.Clone(in.MachinePools), func(w Workers) bool { return !w.Unreachable }))
+	p.MachineDeployments.findUpgrading(in.MachineDeployments)
+	p.MachinePools.findUpgrading(in.MachinePools)
 	p.ControlPlane = p.controlPlaneVersion(in)
 	p.ControlPlanePending = p.ControlPlane != in.Version
 	p.ControlPlaneOnHold = p.ControlPlanePending && !p.Starts() && (in.Step == "" || in.Step != p.ControlPlane)
@@ -146,7 +152,7 @@ func (in Input) chain() Chain {
 func (in Input) Ends() Ends {
 	e := Ends{ControlPlane: in.ControlPlane.Version, To: in.Version}
 	for _, w := range slices.Concat(in.MachineDeployments, in.MachinePools) {
-		if w.Exists && (e.Workers == "" || isLower(w.Version, e.Workers)) {
+		if w.Exists && w.Pinned == "" && (e.Workers == "" || isLower(w.Version, e.Workers)) {
 			e.Workers = w.Version
 		}
 	}
@@ -178,12 +184,12 @@ func (p Plan) Starts() bool {
 // Pending returns the versions that the control plane is to get after the one that it gets now.
 func (p Plan) Pending() []string { return after(p.Remaining.ControlPlane, p.ControlPlane) }
 
-// PendingWorkers returns the versions that workers are to get after those that all of them have or get now.
+// PendingWorkers returns the versions that workers are to get after those that all of them have or get now, pinned ones not counted.
 func (p Plan) PendingWorkers() []string {
 	lowest := ""
 	for _, s := range []Sequence{p.MachineDeployments, p.MachinePools} {
-		for _, version := range s.Versions {
-			if lowest == "" || isLower(version, lowest) {
+		for name, version := range s.Versions {
+			if !s.pinned[name] && (lowest == "" || isLower(version, lowest)) {
 				lowest = version
 			}
 		}
@@ -213,7 +219,7 @@ func (p Plan) step(in Input) string {
 	return in.Step
 }
 
-// Complete reports whether every part has the version of the topology, and nothing is in progress or has to wait.
+// Complete reports whether every part that is not pinned has the version of the topology, and none of them is in progress or has to wait.
 func (p Plan) Complete() bool {
 	current := p.controlPlane
 	return current.Exists && current.Version == p.Version && !current.inProgress() && p.MachineDeployments.complete() &&
@@ -252,9 +258,13 @@ func (s *Sequence) plan(all []Workers, in Input, ready bool) {
 	inProgress := len(s.Upgrading)
 	defer func() { slices.Sort(s.Upgrading) }()
 	onHold := false
+	var pinned []Workers
 	for _, w := range all {
 		onHold = onHold || w.Hold
 		switch {
+		case w.Pinned != "":
+			pinned = append(pinned, w)
+			continue
 		case !w.Exists && ready && due == in.Version:
 			s.Versions[w.TopologyName] = in.Version
 			continue
@@ -284,6 +294,34 @@ func (s *Sequence) plan(all []Workers, in Input, ready bool) {
 			}
 		}
 	}
+	s.planPinned(pinned, in, ready)
+}
+
+// planPinned decides for each of the pinned workers, after the others: these do not wait for them. Annotations that defer upgrades do not
+// matter.
+func (s *Sequence) planPinned(pinned []Workers, in Input, ready bool) {
+	s.pinned = make(map[string]bool, len(pinned))
+	for _, w := range pinned {
+		s.pinned[w.TopologyName] = true
+		possible := ready && !isLower(in.ControlPlane.Version, w.Pinned) || !in.ControlPlane.Exists
+		switch {
+		case !w.Exists && !possible:
+			s.Creating = append(s.Creating, w.TopologyName)
+			continue
+		case !w.Exists || w.Version == w.Pinned:
+			s.Versions[w.TopologyName] = w.Pinned
+			continue
+		case !possible || len(s.Upgrading)+len(s.PinnedUpgrading) >= max(in.Concurrency, 1):
+			s.Versions[w.TopologyName] = w.Version
+			s.PinnedPending = append(s.PinnedPending, w.Object+" ("+w.Pinned+")")
+			continue
+		}
+		s.Versions[w.TopologyName] = w.Pinned
+		if !w.Upgrading {
+			s.PinnedUpgrading = append(s.PinnedUpgrading, w.Object)
+		}
+	}
+	slices.Sort(s.PinnedUpgrading)
 }
 
 // mustReach reports whether workers must get a version, which is empty if they do not stop now. At an intermediate version, workers that
@@ -301,11 +339,18 @@ func (s *Sequence) upgradesTo(version string) {
 	}
 }
 
-// upgrading returns the sorted names of the objects that are being upgraded already.
-func upgrading(all []Workers) []string {
+// findUpgrading sets which objects are being upgraded already.
+func (s *Sequence) findUpgrading(all []Workers) {
+	s.Upgrading = upgrading(all, func(w Workers) bool { return w.Pinned == "" })
+	s.PinnedUpgrading = upgrading(all, func(w Workers) bool { return w.Pinned != "" })
+	s.Unreachable = upgrading(all, func(w Workers) bool { return w.Unreachable })
+}
+
+// upgrading returns the sorted names of the objects that are being upgraded already, of those workers that a function selects.
+func upgrading(all []Workers, selects func(Workers) bool) []string {
 	var names []string
 	for _, w := range all {
-		if w.Exists && w.Upgrading {
+		if w.Exists && w.Upgrading && selects(w) {
 			names = append(names, w.Object)
 		}
 	}

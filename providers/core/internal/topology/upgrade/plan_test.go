@@ -16,9 +16,11 @@ import (
 //
 //	want v1.2.0 concurrency=2
 //	cp v1.1.0 [provisioning] [upgrading] [scaling]      (no line: it does not exist)
-//	md <topology name> <version>|none [upgrading] [defer] [hold]
-//	mp <topology name> <version>|none [upgrading] [defer] [hold]
+//	md <topology name> <version>|none [upgrading] [defer] [hold] [pin=v1.1.0]
+//	mp <topology name> <version>|none [upgrading] [defer] [hold] [pin=v1.1.0]
 //	hook cp|workers                                     (extensions hold the control plane, or the workers)
+//
+// The result ends with "complete" if there are pinned workers and the upgrade has ended, and with the reason and message of what has to wait.
 func TestTranscripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -64,6 +66,11 @@ func parse(t *testing.T, lines []string) Input {
 			in.ControlPlane = ControlPlane{Exists: true, Version: words[1], Provisioning: has("provisioning"), Upgrading: has("upgrading"), Scaling: has("scaling")}
 		case "md", "mp":
 			w := Workers{TopologyName: words[1], Upgrading: has("upgrading"), Unreachable: has("unreachable"), Deferred: has("defer"), Hold: has("hold")}
+			for _, word := range words {
+				if version, ok := strings.CutPrefix(word, "pin="); ok {
+					w.Pinned = version
+				}
+			}
 			if words[2] != "none" {
 				w.Exists, w.Version, w.Object = true, words[2], "c-"+words[1]
 			}
@@ -94,6 +101,10 @@ func describe(in Input, p Plan) string {
 	}
 	list("md", in.MachineDeployments, p.MachineDeployments)
 	list("mp", in.MachinePools, p.MachinePools)
+	isPinned := func(w Workers) bool { return w.Pinned != "" }
+	if p.Complete() && slices.ContainsFunc(slices.Concat(in.MachineDeployments, in.MachinePools), isPinned) {
+		out = append(out, "complete")
+	}
 	if reason, message, ok := p.Waiting(); ok {
 		out = append(out, reason+": "+message)
 	}

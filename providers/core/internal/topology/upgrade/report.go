@@ -40,13 +40,16 @@ func (p Plan) waits() []wait {
 	creation := fmt.Sprintf("creation with version %s on hold", p.Version)
 	deferred := fmt.Sprintf("upgrade to version %s deferred", p.Version)
 	const taken = "creation on hold until objects with the same name are deleted"
+	const own = "upgrade to pinned version on hold"
 	md, mp := p.MachineDeployments, p.MachinePools
 	return []wait{
 		{clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason, "MachineDeployment(s)", md.Pending, upgrade},
+		{clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason, "MachineDeployment(s)", md.PinnedPending, own},
 		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingV1Beta1Reason, "MachineDeployment(s) for topologies", md.Creating, creation},
 		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingV1Beta1Reason, "MachineDeployment(s) for topologies", md.NameTaken, taken},
 		{clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredV1Beta1Reason, "MachineDeployment(s)", md.Deferred, deferred},
 		{clusterv1.TopologyReconciledMachinePoolsUpgradePendingV1Beta1Reason, "MachinePool(s)", mp.Pending, upgrade},
+		{clusterv1.TopologyReconciledMachinePoolsUpgradePendingV1Beta1Reason, "MachinePool(s)", mp.PinnedPending, own},
 		{clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason, "MachinePool(s) for topologies", mp.Creating, creation},
 		{clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason, "MachinePool(s) for topologies", mp.NameTaken, taken},
 		{clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredV1Beta1Reason, "MachinePool(s)", mp.Deferred, deferred},
@@ -59,11 +62,11 @@ func (p Plan) inProgress() string {
 	if s := p.controlPlaneProgress(); s != "" {
 		sentences = append(sentences, s)
 	}
-	if names := p.MachineDeployments.Upgrading; len(names) > 0 {
+	if names := p.MachineDeployments.allUpgrading(); len(names) > 0 {
 		sentences = append(sentences, fmt.Sprintf("MachineDeployment(s) %s are upgrading", join(names)))
 	}
 	unreachable := p.MachinePools.Unreachable
-	known := slices.DeleteFunc(slices.Clone(p.MachinePools.Upgrading), func(name string) bool { return slices.Contains(unreachable, name) })
+	known := slices.DeleteFunc(p.MachinePools.allUpgrading(), func(name string) bool { return slices.Contains(unreachable, name) })
 	if len(known) > 0 {
 		sentences = append(sentences, fmt.Sprintf("MachinePool(s) %s are upgrading", join(known)))
 	}
@@ -75,6 +78,11 @@ func (p Plan) inProgress() string {
 		return ""
 	}
 	return " " + strings.Join(sentences, ". ")
+}
+
+// allUpgrading returns the sorted names of all objects that are being upgraded.
+func (s Sequence) allUpgrading() []string {
+	return slices.Sorted(slices.Values(slices.Concat(s.Upgrading, s.PinnedUpgrading)))
 }
 
 func (p Plan) controlPlaneProgress() string {

@@ -30,6 +30,10 @@ func TestWaiting(t *testing.T) {
 			want: clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason, message: "MachinePool(s) for topologies p creation with version v2 on hold.",
 		},
 		{
+			reason: "a version of a MachinePool of its own waits", add: func() { p.MachinePools.PinnedPending = []string{"c-p (v1)"} },
+			want: clusterv1.TopologyReconciledMachinePoolsUpgradePendingV1Beta1Reason, message: "MachinePool(s) c-p (v1) upgrade to pinned version on hold.",
+		},
+		{
 			reason: "a MachinePool is upgraded later", add: func() { p.MachinePools.Pending = []string{"c-p"} },
 			want: clusterv1.TopologyReconciledMachinePoolsUpgradePendingV1Beta1Reason, message: "MachinePool(s) c-p rollout and upgrade to version v2 on hold.",
 		},

@@ -18,6 +18,12 @@ func (p Plan) Upgrading(controlPlaneKind, blocking string) (reason, message stri
 	lines = append(lines, p.controlPlaneLine(controlPlaneKind)...)
 	lines = append(lines, p.MachineDeployments.lines("MachineDeployment", p.Version, "defer-upgrade")...)
 	lines = append(lines, p.MachinePools.lines("MachinePool", p.Version, "topology.cluster.x-k8s.io/defer-upgrade")...)
+	heading := "Cluster is upgrading to " + p.Version
+	if len(lines) == 0 {
+		heading = "Workers are upgrading to pinned versions"
+	}
+	lines = append(lines, p.MachineDeployments.own("MachineDeployment")...)
+	lines = append(lines, p.MachinePools.own("MachinePool")...)
 	if len(lines) == 0 {
 		return "", "", false
 	}
@@ -32,7 +38,7 @@ func (p Plan) Upgrading(controlPlaneKind, blocking string) (reason, message stri
 		reason = clusterv1.ClusterTopologyReconciledMachinePoolsUpgradeDeferredReason
 	}
 	const item = "\n  * "
-	return reason, "Cluster is upgrading to " + p.Version + item + strings.Join(lines, item), true
+	return reason, heading + item + strings.Join(lines, item), true
 }
 
 // isControlPlaneUpgrading reports whether the control plane is being upgraded, or is from now on.
@@ -85,6 +91,14 @@ func (s Sequence) lines(kind, version, annotation string) []string {
 		}
 	}
 	return lines
+}
+
+// own returns a line for pinned workers that wait for their own version.
+func (s Sequence) own(kind string) []string {
+	if len(s.PinnedPending) == 0 {
+		return nil
+	}
+	return []string{named(kind, s.PinnedPending) + " pending upgrade to pinned version"}
 }
 
 // creating returns a line for workers that are created after the upgrade of the control plane.

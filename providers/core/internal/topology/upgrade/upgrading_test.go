@@ -62,6 +62,16 @@ func TestUpgrading(t *testing.T) {
 				"MachinePools p, q upgrade to version v2 deferred using topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence annotations"},
 		},
 		{
+			reason: "pinned workers that are upgraded are no part of it", plan: Plan{Version: "v2", ControlPlane: "v2", controlPlane: upgraded,
+				MachineDeployments: Sequence{PinnedUpgrading: []string{"a"}}},
+		},
+		{
+			reason: "a worker upgrades, a pinned one waits for its own version",
+			plan: Plan{Version: "v2", ControlPlane: "v2", controlPlane: upgraded,
+				MachineDeployments: Sequence{Upgrading: []string{"a"}, PinnedPending: []string{"b (v1.1)"}}},
+			want: "ClusterUpgrading", lines: []string{"MachineDeployment a upgrading to version v2", "MachineDeployment b (v1.1) pending upgrade to pinned version"},
+		},
+		{
 			reason: "only deferred pools are left",
 			plan:   Plan{Version: "v2", ControlPlane: "v2", controlPlane: upgraded, MachinePools: Sequence{Deferred: []string{"p"}}},
 			want:   "MachinePoolsUpgradeDeferred",
@@ -78,5 +88,17 @@ func TestUpgrading(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestUpgradingOfPinnedWorkersOnly(t *testing.T) {
+	plan := Plan{Version: "v2", ControlPlane: "v2", controlPlane: ControlPlane{Exists: true, Version: "v2"},
+		MachineDeployments: Sequence{PinnedPending: []string{"a (v1.1)"}}, MachinePools: Sequence{PinnedPending: []string{"p (v1.1)", "q (v1.2)"}}}
+	reason, message, ok := plan.Upgrading("KubeadmControlPlane", "")
+	want := []any{"ClusterUpgrading", "Workers are upgrading to pinned versions\n" +
+		"  * MachineDeployment a (v1.1) pending upgrade to pinned version\n" +
+		"  * MachinePools p (v1.1), q (v1.2) pending upgrade to pinned version", true}
+	if diff := cmp.Diff(want, []any{reason, message, ok}); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
