@@ -37,7 +37,8 @@ func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/discovery"):
 		var handlers []any
 		for name, hook := range map[string]string{"can-update": "CanUpdateMachine", "update": "UpdateMachine"} {
-			handlers = append(handlers, fields{"name": name, "requestHook": fields{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": hook}})
+			of := fields{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": hook}
+			handlers = append(handlers, fields{"name": name, "requestHook": of})
 		}
 		response["handlers"] = handlers
 	case strings.HasSuffix(r.URL.Path, "/can-update"):

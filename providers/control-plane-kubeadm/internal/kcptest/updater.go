@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,9 +63,7 @@ func (u *Updater) patch(from, to []byte) (runtimehooksv1.Patch, error) {
 	for key := range is.Spec {
 		patch[key] = wanted.Spec[key]
 	}
-	for key, value := range wanted.Spec {
-		patch[key] = value
-	}
+	maps.Copy(patch, wanted.Spec)
 	for _, key := range u.Cannot {
 		delete(patch, key)
 	}

@@ -38,7 +38,7 @@ func (mgr *Manager) Propagate(ctx context.Context, cp *snapshot.ControlPlane) (s
 }
 
 func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
-	ours := ownedBy(m.Machine, FieldManager)
+	ours := owned(m.Machine)
 	dropped := func(field, key string) bool {
 		return ours.Has(fieldpath.MakePathOrDie("metadata", field, key))
 	}
@@ -147,17 +147,17 @@ func (mgr *Manager) save(ctx context.Context, obj client.Object, change func()) 
 	return nil
 }
 
-// ownedBy returns the fields of an object that a field manager owns.
-func ownedBy(obj metav1.Object, manager string) *fieldpath.Set {
-	owned := fieldpath.NewSet()
+// owned returns the fields of an object that FieldManager owns.
+func owned(obj metav1.Object) *fieldpath.Set {
+	all := fieldpath.NewSet()
 	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager != manager || entry.Subresource != "" || entry.FieldsV1 == nil {
+		if entry.Manager != FieldManager || entry.Subresource != "" || entry.FieldsV1 == nil {
 			continue
 		}
 		set := &fieldpath.Set{}
 		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err == nil {
-			owned = owned.Union(set)
+			all = all.Union(set)
 		}
 	}
-	return owned
+	return all
 }

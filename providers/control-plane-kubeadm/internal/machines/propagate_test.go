@@ -82,7 +82,7 @@ func TestTaintsThatTheTemplateNoLongerHas(t *testing.T) {
 		{Key: "kept", Effect: noSchedule, Value: "2"}, {Key: "old", Effect: corev1.TaintEffectNoExecute}, {Key: "new", Effect: noSchedule},
 	}
 	for range 2 {
-		setTaints(b.ControlPlane, m, ownedBy(m, FieldManager))
+		setTaints(b.ControlPlane, m, owned(m))
 		if diff := cmp.Diff(want, m.Spec.Taints); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -101,7 +101,7 @@ func TestTimeoutsThatTheTemplateNoLongerHas(t *testing.T) {
 		b := kcptest.New(t)
 		m := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Deletion: set}}
 		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, FieldsV1: metav1.NewFieldsV1(fields)}}
-		setTimeouts(b.ControlPlane, m, ownedBy(m, FieldManager))
+		setTimeouts(b.ControlPlane, m, owned(m))
 		if diff := cmp.Diff(want, m.Spec.Deletion); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", fields, diff)
 		}

@@ -80,7 +80,8 @@ func (mgr *Manager) desired(ctx context.Context, cp *snapshot.ControlPlane, m *s
 		return nil, err
 	}
 	if template.GroupVersionKind() != u.infrastructure.GroupVersionKind() {
-		return nil, fmt.Errorf("the template is for a %s, but %s is a %s", template.GetKind(), u.infrastructure.GetName(), u.infrastructure.GetKind())
+		return nil, fmt.Errorf("the template is for a %s, but %s is a %s", template.GetKind(), u.infrastructure.GetName(),
+			u.infrastructure.GetKind())
 	}
 	u.desiredInfrastructure = overlaid(u.infrastructure, template)
 	if u.desiredConfig, err = desiredConfig(ctx, cp.KCP, u.config); err != nil {
@@ -98,7 +99,9 @@ func (mgr *Manager) desired(ctx context.Context, cp *snapshot.ControlPlane, m *s
 }
 
 // desiredConfig returns a KubeadmConfig as the control plane wants it, with what the bootstrap provider has added.
-func desiredConfig(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane, is *bootstrapv1.KubeadmConfig) (*bootstrapv1.KubeadmConfig, error) {
+func desiredConfig(
+	ctx context.Context, kcp *controlplanev1.KubeadmControlPlane, is *bootstrapv1.KubeadmConfig,
+) (*bootstrapv1.KubeadmConfig, error) {
 	role := Join
 	if kubeadm.Defined(is.Spec.ClusterConfiguration) || kubeadm.Defined(is.Spec.InitConfiguration) {
 		role = Initialize
@@ -134,7 +137,7 @@ func overlaid(is, wanted *unstructured.Unstructured) *unstructured.Unstructured 
 	out := is.DeepCopy()
 	spec, _, _ := unstructured.NestedMap(is.Object, "spec")
 	template, _, _ := unstructured.NestedMap(wanted.Object, "spec")
-	out.Object["spec"] = merge(spec, template, ownedBy(is, FieldManager).WithPrefix(fieldpath.MakePathOrDie("spec")[0]))
+	out.Object["spec"] = merge(spec, template, owned(is).WithPrefix(fieldpath.MakePathOrDie("spec")[0]))
 	annotations := maps.Clone(is.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -150,13 +153,13 @@ func overlaid(is, wanted *unstructured.Unstructured) *unstructured.Unstructured 
 
 // merge overlays an object by another one, and removes fields that are owned and that the other one does not have. Lists are replaced as a
 // whole.
-func merge(is, wanted map[string]any, owned *fieldpath.Set) map[string]any {
+func merge(is, wanted map[string]any, ours *fieldpath.Set) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, wanted)
 	for key, value := range is {
 		element := fieldpath.PathElement{FieldName: &key}
-		within := owned.WithPrefix(element)
-		isOwned := owned.Has(fieldpath.Path{element}) || !within.Empty()
+		within := ours.WithPrefix(element)
+		isOwned := ours.Has(fieldpath.Path{element}) || !within.Empty()
 		over, has := wanted[key]
 		inner, isObject := value.(map[string]any)
 		overInner, overIsObject := over.(map[string]any)

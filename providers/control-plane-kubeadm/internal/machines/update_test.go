@@ -267,9 +267,7 @@ func TestOverlaid(t *testing.T) {
 			"network": map[string]any{"subnet": "a", "address": "10.0.0.1"}, "spot": map[string]any{"price": "1"}, "empty": map[string]any{},
 		},
 	}}
-	is.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{
-		Raw: []byte(`{"f:spec":{"f:size":{},"f:image":{},"f:disks":{},"f:network":{"f:subnet":{}},"f:spot":{".":{},"f:price":{}}}}`),
-	}}})
+	is.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:size":{},"f:image":{},"f:disks":{},"f:network":{"f:subnet":{}},"f:spot":{".":{},"f:price":{}}}}`)}})
 	wanted := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{clusterv1.TemplateClonedFromNameAnnotation: "new"}},
 		"spec":     map[string]any{"size": "l", "disks": []any{"y", "z"}, "network": map[string]any{"zone": "b"}},

@@ -15,8 +15,8 @@ import (
 )
 
 // continueUpdates continues updates in place that were interrupted, and those whose spec has changed since they began: to the new spec if
-// the extension can do that; otherwise, the Machine is replaced once the update has failed or if it has not begun. The result ends the
-// reconcile if the next action must wait.
+// the extension can do that; otherwise, the Machine is replaced once the update has failed or if it has not begun. The result ends
+// the reconcile if the next action must wait.
 func (s Scaler) continueUpdates(ctx context.Context, state membership.State) (step.Result, error) {
 	for _, m := range state.Machines {
 		pending := inplace.IsPending(m.Machine)
@@ -40,8 +40,8 @@ func (s Scaler) continueUpdates(ctx context.Context, state membership.State) (st
 	return step.Done(), nil
 }
 
-// updateInPlace updates a Machine in place instead of replacing it, if the extension can. Meanwhile its etcd member may not respond, so that
-// etcd must have a quorum without it.
+// updateInPlace updates a Machine in place instead of replacing it, if the extension can. Meanwhile its etcd member may not respond, so
+// that etcd must have a quorum without it.
 func (s Scaler) updateInPlace(ctx context.Context, state membership.State, name string) (begun bool, err error) {
 	m := state.Named(name)
 	if m == nil || state.StackedEtcd() && state.MayRemove(ctx, m) != "" {

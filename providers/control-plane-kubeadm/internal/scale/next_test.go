@@ -139,6 +139,29 @@ func TestNext(t *testing.T) {
 			want: Action{Kind: ScaleUp, Blocked: blocked("", NoOrphanedMembers, `etcd member "x" has no Machine`)},
 		},
 		{reason: "orphaned etcd members do not prevent a deletion", machines: "a b c", desired: 1, orphaned: []string{"x"}, want: Action{Kind: ScaleDown, Machine: "a"}},
+		{reason: "an outdated Machine that is being deleted requires no rollout", machines: "a,outdated,deleting b", desired: 2, surge: 1, want: Action{Kind: Nothing}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned}
+			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Machines that can be updated in place.
+func TestNextInPlace(t *testing.T) {
+	blocked := func(machine, check, reason string) []preflight.Failure {
+		return []preflight.Failure{{Check: check, Machine: machine, Reason: reason}}
+	}
+	cases := []struct {
+		reason         string
+		machines       string
+		desired, surge int
+		want           Action
+	}{
 		{reason: "without surge, a Machine that can be updated in place is not deleted", machines: "a,updatable b,updatable c,updatable", desired: 3, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a", Updatable: true}},
 		{reason: "with surge, a new Machine comes first", machines: "a,updatable b,updatable c,updatable", desired: 3, surge: 1, want: Action{Kind: ScaleUp, Rollout: true}},
 		{reason: "with surge, the others can be updated in place then", machines: "a,updatable b,updatable c,updatable d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a", Updatable: true}},
@@ -154,11 +177,10 @@ func TestNext(t *testing.T) {
 			reason: "no Machine joins while another one is updated in place", machines: "a b,updating", desired: 3,
 			want: Action{Kind: ScaleUp, Blocked: blocked("b", NoMachineUpdating, "it is being updated in place")},
 		},
-		{reason: "an outdated Machine that is being deleted requires no rollout", machines: "a,outdated,deleting b", desired: 2, surge: 1, want: Action{Kind: Nothing}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned}
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines)}
 			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
@@ -141,11 +140,9 @@ func (c *Controller) endUpdate(ctx context.Context, s *scope, objects inplace.Ob
 
 // identity changes with what is desired.
 func identity(o inplace.Objects) string {
-	of := fmt.Sprint(o.Machine.Generation)
-	for _, obj := range []client.Object{o.Infrastructure, o.Bootstrap} {
-		if u, ok := obj.(*unstructured.Unstructured); ok && u != nil {
-			of += fmt.Sprintf("/%s.%d", u.GetUID(), u.GetGeneration())
-		}
+	of := fmt.Sprintf("%d/%d", o.Machine.Generation, o.Infrastructure.GetGeneration())
+	if o.Bootstrap != nil {
+		of = fmt.Sprintf("%s/%d", of, o.Bootstrap.GetGeneration())
 	}
 	return of
 }
