@@ -21,10 +21,13 @@ const MaxUnhealthyClusters = 1
 // fleetNames returns the names of the Clusters of a fleet. All but the first, which is the one under test, are created by FailFleet.
 func fleetNames() []string { return []string{ClusterName, "second", "third"} }
 
+// fleetSize returns the size of each of them.
+func fleetSize() Size { return deployed(1, 2) }
+
 // braked returns the scenario of a fleet in which more Clusters fail than may. The managers have noticed when faults begin; then the
 // timeouts of all health checks expire. Nothing is remediated until RepairOthers has repaired the others, then only what is still dead.
 func braked() []Scenario {
-	s, n := deployed(1, 2), len(fleetNames())
+	s, n := fleetSize(), len(fleetNames())
 	return []Scenario{{
 		Name: "remediate-fleet", Before: &s, Braked: true, Arrange: FailFleet, Change: []Change{ExpireTimeouts}, Provider: RepairOthers,
 		Done: []Condition{ofFleet(replaced(s))}, Discard: DeleteFleet,
@@ -62,7 +65,7 @@ func OfCluster(now history.State, name string) history.State {
 
 // FailFleet creates the other Clusters, takes the power of a worker of each, and waits until the Machines report that.
 func FailFleet(ctx context.Context, t Target) error {
-	s := deployed(1, 2)
+	s := fleetSize()
 	for _, name := range fleetNames()[1:] {
 		c := cluster(t.Namespace, s)
 		c.SetName(name)
