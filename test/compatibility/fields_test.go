@@ -40,7 +40,11 @@ func ourOwn() map[kindKey]map[string]string {
 	const initialized = "contract v1beta2 has it; if the field is lost, status.ready has the same, and the manager writes both"
 	const registered = "DockerMachines have it; without the field, machines of a control plane wait for their load balancer forever"
 	const pruned = "versions are converted by apiVersion alone; without the field, an update by a client of this version removes it"
+	const pinned = "an accepted proposal for releases after v1.14 has it; if the field is lost, the workers get the version of the topology"
+	workers := map[string]string{"spec.topology.workers.machineDeployments[].version": pinned, "spec.topology.workers.machinePools[].version": pinned}
 	return map[kindKey]map[string]string{
+		{"Cluster", "cluster.x-k8s.io/v1beta1"}:              workers,
+		{"Cluster", "cluster.x-k8s.io/v1beta2"}:              workers,
 		{"IPAddressClaim", "ipam.cluster.x-k8s.io/v1alpha1"}: {"spec.clusterName": pruned, "status.v1beta2": pruned},
 		{"ExtensionConfig", "runtime.cluster.x-k8s.io/v1alpha1"}: {
 			"status.handlers[].payloadVersion": version,
