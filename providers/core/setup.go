@@ -132,7 +132,7 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK,
 		feature.MachineSetPreflightChecks, feature.MachineTaintPropagation, feature.InPlaceUpdates,
-		feature.WorkerVersionPinning)
+		feature.ClusterTopologyWorkerVersionPinning)
 	versions := &contract.Lookup{}
 	conversions := conversion.New(versions.Version)
 	return manager.Component{
@@ -312,12 +312,12 @@ func (s *setup) webhooks() error {
 		Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
 			return s.clusters.Get(ctx, key)
 		},
-		ClusterResourceSet:        s.gates.Enabled(feature.ClusterResourceSet),
-		ClusterTopology:           s.gates.Enabled(feature.ClusterTopology),
-		MachinePool:               s.gates.Enabled(feature.MachinePool),
-		MachineSetPreflightChecks: s.gates.Enabled(feature.MachineSetPreflightChecks),
-		MachineTaintPropagation:   s.gates.Enabled(feature.MachineTaintPropagation),
-		RuntimeSDK:                s.gates.Enabled(feature.RuntimeSDK),
-		WorkerVersionPinning:      s.gates.Enabled(feature.WorkerVersionPinning),
+		ClusterResourceSet:                  s.gates.Enabled(feature.ClusterResourceSet),
+		ClusterTopology:                     s.gates.Enabled(feature.ClusterTopology),
+		MachinePool:                         s.gates.Enabled(feature.MachinePool),
+		MachineSetPreflightChecks:           s.gates.Enabled(feature.MachineSetPreflightChecks),
+		MachineTaintPropagation:             s.gates.Enabled(feature.MachineTaintPropagation),
+		RuntimeSDK:                          s.gates.Enabled(feature.RuntimeSDK),
+		ClusterTopologyWorkerVersionPinning: s.gates.Enabled(feature.ClusterTopologyWorkerVersionPinning),
 	})
 }

@@ -37,9 +37,9 @@ const (
 	InPlaceUpdates Feature = "InPlaceUpdates"
 	// MachineTaintPropagation enables taints of Machines, which are set on their Nodes. Alpha since v1.12, off by default.
 	MachineTaintPropagation Feature = "MachineTaintPropagation"
-	// WorkerVersionPinning enables Kubernetes versions of groups of workers that are lower than that of their Cluster's topology. Alpha,
-	// off by default.
-	WorkerVersionPinning Feature = "WorkerVersionPinning"
+	// ClusterTopologyWorkerVersionPinning enables Kubernetes versions of groups of workers that are lower than that of their Cluster's
+	// topology. Alpha, off by default.
+	ClusterTopologyWorkerVersionPinning Feature = "ClusterTopologyWorkerVersionPinning"
 )
 
 // Gates of v1.8 to v1.14 that nothing depends on: they are accepted, so that arguments of those releases work.
@@ -55,18 +55,18 @@ const (
 // specs returns the stage and default of every gate.
 func specs() map[Feature]featuregate.FeatureSpec {
 	return map[Feature]featuregate.FeatureSpec{
-		MachinePool:                    {Default: true, PreRelease: featuregate.Beta},
-		ClusterResourceSet:             {Default: true, PreRelease: featuregate.Beta},
-		ClusterTopology:                {Default: false, PreRelease: featuregate.Alpha},
-		RuntimeSDK:                     {Default: false, PreRelease: featuregate.Alpha},
-		KubeadmBootstrapFormatIgnition: {Default: false, PreRelease: featuregate.Alpha},
-		MachineSetPreflightChecks:      {Default: false, PreRelease: featuregate.Alpha},
-		PriorityQueue:                  {Default: true, PreRelease: featuregate.Beta},
-		ReconcilerRateLimiting:         {Default: true, PreRelease: featuregate.Beta},
-		ConsiderVolumeAttachments:      {Default: true, PreRelease: featuregate.GA},
-		InPlaceUpdates:                 {Default: false, PreRelease: featuregate.Alpha},
-		MachineTaintPropagation:        {Default: false, PreRelease: featuregate.Alpha},
-		WorkerVersionPinning:           {Default: false, PreRelease: featuregate.Alpha},
+		MachinePool:                         {Default: true, PreRelease: featuregate.Beta},
+		ClusterResourceSet:                  {Default: true, PreRelease: featuregate.Beta},
+		ClusterTopology:                     {Default: false, PreRelease: featuregate.Alpha},
+		RuntimeSDK:                          {Default: false, PreRelease: featuregate.Alpha},
+		KubeadmBootstrapFormatIgnition:      {Default: false, PreRelease: featuregate.Alpha},
+		MachineSetPreflightChecks:           {Default: false, PreRelease: featuregate.Alpha},
+		PriorityQueue:                       {Default: true, PreRelease: featuregate.Beta},
+		ReconcilerRateLimiting:              {Default: true, PreRelease: featuregate.Beta},
+		ConsiderVolumeAttachments:           {Default: true, PreRelease: featuregate.GA},
+		InPlaceUpdates:                      {Default: false, PreRelease: featuregate.Alpha},
+		MachineTaintPropagation:             {Default: false, PreRelease: featuregate.Alpha},
+		ClusterTopologyWorkerVersionPinning: {Default: false, PreRelease: featuregate.Alpha},
 	}
 }
 

@@ -17,7 +17,7 @@ func enabled(g *feature.Gates) map[feature.Feature]bool {
 	for _, f := range []feature.Feature{
 		feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology,
 		feature.RuntimeSDK, feature.KubeadmBootstrapFormatIgnition, feature.MachineSetPreflightChecks,
-		feature.MachineTaintPropagation, feature.InPlaceUpdates, feature.WorkerVersionPinning,
+		feature.MachineTaintPropagation, feature.InPlaceUpdates, feature.ClusterTopologyWorkerVersionPinning,
 	} {
 		all[f] = g.Enabled(f)
 	}
@@ -27,15 +27,15 @@ func enabled(g *feature.Gates) map[feature.Feature]bool {
 // defaults returns the documented defaults, with the changes of a test.
 func defaults(changes map[feature.Feature]bool) map[feature.Feature]bool {
 	all := map[feature.Feature]bool{
-		"MachinePool":                    true,
-		"ClusterResourceSet":             true,
-		"ClusterTopology":                false,
-		"RuntimeSDK":                     false,
-		"KubeadmBootstrapFormatIgnition": false,
-		"MachineSetPreflightChecks":      false,
-		"MachineTaintPropagation":        false,
-		"InPlaceUpdates":                 false,
-		"WorkerVersionPinning":           false,
+		"MachinePool":                         true,
+		"ClusterResourceSet":                  true,
+		"ClusterTopology":                     false,
+		"RuntimeSDK":                          false,
+		"KubeadmBootstrapFormatIgnition":      false,
+		"MachineSetPreflightChecks":           false,
+		"MachineTaintPropagation":             false,
+		"InPlaceUpdates":                      false,
+		"ClusterTopologyWorkerVersionPinning": false,
 	}
 	maps.Copy(all, changes)
 	return all
@@ -72,7 +72,7 @@ func TestFlag(t *testing.T) {
 			args:   []string{"--feature-gates=AllAlpha=true,RuntimeSDK=false"},
 			want: defaults(map[feature.Feature]bool{
 				"ClusterTopology": true, "KubeadmBootstrapFormatIgnition": true, "MachineSetPreflightChecks": true,
-				"MachineTaintPropagation": true, "InPlaceUpdates": true, "WorkerVersionPinning": true,
+				"MachineTaintPropagation": true, "InPlaceUpdates": true, "ClusterTopologyWorkerVersionPinning": true,
 			}),
 		},
 		"gates of v1.14": {

@@ -24,7 +24,7 @@ func (t *Tools) withVariable(tb testing.TB, name, value string) *Tools {
 }
 
 // newExtensionWorld returns a namespace of the management cluster of tests with extensions, with the feature gates RuntimeSDK,
-// MachineTaintPropagation, InPlaceUpdates and WorkerVersionPinning. Tests use different names of ExtensionConfigs.
+// MachineTaintPropagation, InPlaceUpdates and ClusterTopologyWorkerVersionPinning. Tests use different names of ExtensionConfigs.
 func newExtensionWorld(t *testing.T) *World {
 	t.Helper()
 	shared.Management(t) // It builds the tools.

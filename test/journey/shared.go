@@ -19,7 +19,7 @@ var (
 	extensible = Shared{build: func(dir string) (*Tools, error) {
 		return shared.management.Tools.with(dir, map[string]string{
 			"EXP_RUNTIME_SDK": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true", "EXP_IN_PLACE_UPDATES": "true",
-			"EXP_WORKER_VERSION_PINNING": "true",
+			"EXP_CLUSTER_TOPOLOGY_WORKER_VERSION_PINNING": "true",
 		})
 	}}
 )

@@ -232,7 +232,7 @@ type MachineDeploymentTopology struct {
 
 	// version is the Kubernetes version of this group, at most that of the topology; a missing "v" is prepended. When unset, the group has
 	// the version of the topology. To set it, use the present version; from then on, the group keeps it until it is raised. Requires
-	// the feature gate WorkerVersionPinning.
+	// the feature gate ClusterTopologyWorkerVersionPinning.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -332,7 +332,7 @@ type MachinePoolTopology struct {
 
 	// version is the Kubernetes version of this pool, at most that of the topology; a missing "v" is prepended. When unset, the pool has
 	// the version of the topology. To set it, use the present version; from then on, the pool keeps it until it is raised. Requires
-	// the feature gate WorkerVersionPinning.
+	// the feature gate ClusterTopologyWorkerVersionPinning.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -247,7 +247,7 @@ func (i intake) addCluster(ctx context.Context, live, merged *unstructured.Unstr
 		return err
 	}
 	hooks, err := webhook.NewCluster(webhook.Options{
-		Reader: i, ClusterTopology: true, WorkerVersionPinning: true,
+		Reader: i, ClusterTopology: true, ClusterTopologyWorkerVersionPinning: true, MachineTaintPropagation: true,
 		Object: external.Reader{Client: i, Versions: contract.APIVersions{Reader: i}}.Object,
 	})
 	if err != nil {

@@ -41,7 +41,7 @@ func checkPinned(enabled bool, old *clusterv1.Cluster, topology *clusterv1.Topol
 		switch {
 		case p.In(previousTopology(old)) == p.Version:
 		case !enabled:
-			errs = append(errs, field.Forbidden(p.Path, "versions of workers require the feature gate WorkerVersionPinning"))
+			errs = append(errs, field.Forbidden(p.Path, "versions of workers require the feature gate ClusterTopologyWorkerVersionPinning"))
 		default:
 			errs = append(errs, check.Version(p.Version, p.Path)...)
 		}

@@ -59,7 +59,7 @@ func TestPinned(t *testing.T) {
 	for _, tt := range []pinning{
 		{reason: "a new Cluster", topo: `version: v1.30.0, ` + withGroup("v1.30.0")},
 		{reason: "the feature gate is off", off: true, topo: `version: v1.30.0, ` + withGroup("v1.30.0"),
-			want: ownVersion + `Forbidden: versions of workers require the feature gate WorkerVersionPinning`},
+			want: ownVersion + `Forbidden: versions of workers require the feature gate ClusterTopologyWorkerVersionPinning`},
 		{reason: "the feature gate is off, and nothing changes", off: true, old: `version: v1.30.0, ` + withGroup("v1.29.0"), topo: `version: v1.30.1, ` + withGroup("v1.29.0")},
 		{reason: "the feature gate is off, and the version is removed", off: true, old: `version: v1.30.0, ` + withGroup("v1.29.0"), topo: `version: v1.30.0, ` + withGroup("")},
 		{reason: "an invalid version", topo: `version: v1.30.0, ` + withGroup("v1.30"),
@@ -142,7 +142,7 @@ func (tt pinning) run(t *testing.T) {
 	w := newWorld(t, append(tt.objects, class)...)
 	w.controlPlane, w.nodes = tt.controlPlane, tt.nodes
 	webhook := w.webhook(t)
-	webhook.options.WorkerVersionPinning = !tt.off
+	webhook.options.ClusterTopologyWorkerVersionPinning = !tt.off
 	clusterOf := func(topology string) *clusterv1.Cluster {
 		c := parse[clusterv1.Cluster](t, clusterWith(tt.annotations, `classRef: {name: a}, `+repositoryVariable+`, `+topology))
 		if tt.paused {

@@ -92,7 +92,7 @@ func (w *Cluster) topology(
 	errs = append(errs, check.Version(topology.Version, path.Child("version"))...)
 	errs = append(errs, check.Topology(topology, path)...)
 	errs = append(errs, checkTaints(w.options.MachineTaintPropagation, topologyTaints(old), topologyTaints(cluster))...)
-	errs = append(errs, checkPinned(w.options.WorkerVersionPinning, old, topology, path)...)
+	errs = append(errs, checkPinned(w.options.ClusterTopologyWorkerVersionPinning, old, topology, path)...)
 
 	class, warnings, classErrs, err := w.againstClass(ctx, old, cluster, path)
 	if err != nil {

@@ -40,8 +40,8 @@ type Options struct {
 	Clock clock.Clock
 	// ClusterResourceSet and the others are the feature gates with these names.
 	ClusterResourceSet, ClusterTopology, MachinePool, MachineSetPreflightChecks, MachineTaintPropagation, RuntimeSDK bool
-	// WorkerVersionPinning is the feature gate with this name.
-	WorkerVersionPinning bool
+	// ClusterTopologyWorkerVersionPinning is the feature gate with this name.
+	ClusterTopologyWorkerVersionPinning bool
 }
 
 // Register adds the webhooks of all kinds to a manager.
