@@ -11,10 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/providers/internal/inplace"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -164,10 +166,30 @@ func TestInPlaceKeepsTheQuorum(t *testing.T) {
 	}
 }
 
-// A Machine that is updated in place is not up to date.
+// A Machine that is updated in place is not up to date, and the control plane does not have its version yet: workers wait for that.
 func TestUpdatingMachinesAreNotUpToDate(t *testing.T) {
-	b, _ := updatable(t, written("v1.30.1"))
+	b, f := updatable(t, written("v1.30.1"))
 	if c := upToDateReport(b.Named("a"), "v1.30.1"); c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineUpToDateUpdatingReason {
 		t.Errorf("%+v", c)
+	}
+	for _, name := range []string{"b", "c"} {
+		b.Update(t, name, func(m *clusterv1.Machine) { m.Spec.Version = "v1.30.1" })
+	}
+	refresh(t, b, f)
+	b.KCP.Status.Version = "v1.30.0"
+	if _, err := b.take(t.Context(), "plan", "report"); err != nil {
+		t.Fatal(err)
+	}
+	if older := b.KCP.GetV1Beta1Status(); b.KCP.Status.Version != "v1.30.0" || older.UpdatedReplicas != 2 ||
+		!condition.IsFalse(b.KCP, controlplanev1.MachinesSpecUpToDateV1Beta1Condition) {
+		t.Errorf("version %s, %d updated replicas, conditions %v", b.KCP.Status.Version, older.UpdatedReplicas, b.KCP.GetV1Beta1Conditions())
+	}
+	b.Update(t, "a", func(m *clusterv1.Machine) { inplace.End(m) })
+	refresh(t, b, f)
+	if _, err := b.take(t.Context(), "plan", "report"); err != nil {
+		t.Fatal(err)
+	}
+	if older := b.KCP.GetV1Beta1Status(); b.KCP.Status.Version != "v1.30.1" || older.UpdatedReplicas != 3 {
+		t.Errorf("afterwards: version %s, %d updated replicas", b.KCP.Status.Version, older.UpdatedReplicas)
 	}
 }

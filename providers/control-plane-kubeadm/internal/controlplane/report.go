@@ -24,7 +24,8 @@ func reportStatus(ctx context.Context, s *scope) (step.Result, error) {
 	status := &s.KCP.Status
 	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, s.Cluster.Name, clusterv1.MachineControlPlaneLabel)
 	s.countReplicas()
-	if version := lowestVersion(s.Machines); version != "" {
+	// A Machine that is being updated in place may still run another version than its spec has: workers must not be upgraded yet.
+	if version := lowestVersion(s.Machines); version != "" && (s.UpdatingCount() == 0 || status.Version == "") {
 		status.Version = version
 	}
 	healthy := healthConditions(s)
@@ -41,7 +42,7 @@ func (s *scope) countReplicas() {
 	older := s.KCP.GetV1Beta1Status()
 	older.UpdatedReplicas = 0
 	for _, m := range s.Machines {
-		if !m.Deleting() && len(m.Outdated) == 0 {
+		if !m.Deleting() && len(m.Outdated) == 0 && !m.Updating() {
 			older.UpdatedReplicas++
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
-	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -242,7 +241,7 @@ func (s *scope) healthy(m *snapshot.Machine, components bool) bool {
 // upToDateReport reports whether a rollout is going to replace a Machine.
 func upToDateReport(m *snapshot.Machine, wanted string) metav1.Condition {
 	t := clusterv1.MachineUpToDateCondition
-	if inplace.IsUpdating(m.Machine) {
+	if m.Updating() {
 		return report.False(t, clusterv1.MachineUpToDateUpdatingReason, "* In-place update in progress")
 	}
 	if len(m.Outdated) == 0 {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
-	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -68,7 +67,7 @@ func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 		FailureDomain: m.Spec.FailureDomain,
 		Updatable:     len(m.Outdated) > 0 && !m.Expired && m.Config != nil && m.Infrastructure != nil && !snapshot.Abandoned(m.Machine),
 	}
-	if inplace.IsUpdating(m.Machine) {
+	if m.Updating() {
 		p.Updating = !updateFailed(m)
 		if !p.Updating {
 			p.Problems = []string{"its update in place failed"}
@@ -99,7 +98,7 @@ func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition 
 		all = append(all, c)
 	}
 	switch outdated := cp.OutdatedCount(); {
-	case action.Rollout:
+	case action.Rollout || cp.UpdatingCount() > 0:
 		message := fmt.Sprintf("Rolling %d Machines with an outdated spec (%d up to date)", outdated, len(cp.Machines)-outdated)
 		if why := action.OldEtcd(); why != "" {
 			message += " is blocked: " + why

@@ -74,7 +74,7 @@ func noMachineDeleting(p proposal) []preflight.Failure {
 func noMachineUpdating(p proposal) []preflight.Failure {
 	var failures []preflight.Failure
 	for _, m := range p.Machines {
-		if m.Updating && !m.Deleting {
+		if m.Updating {
 			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: "it is being updated in place"})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
@@ -59,6 +60,9 @@ func ConfigKind() schema.GroupVersionKind { return bootstrapv1.GroupVersion.With
 
 // Deleting reports whether the Machine is being deleted.
 func (m *Machine) Deleting() bool { return m.DeletionTimestamp != nil }
+
+// Updating reports whether the Machine is being updated in place: its objects are as desired, and the machine may not be.
+func (m *Machine) Updating() bool { return !m.Deleting() && inplace.IsUpdating(m.Machine) }
 
 // Node returns the name of the Machine's Node, empty if it has none yet.
 func (m *Machine) Node() string {
@@ -117,11 +121,22 @@ func (cp *ControlPlane) StackedEtcd() bool {
 	return !kubeadm.Defined(cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External)
 }
 
-// OutdatedCount returns the number of Machines to replace.
+// OutdatedCount returns the number of Machines to replace, or that are being updated in place.
 func (cp *ControlPlane) OutdatedCount() int {
 	n := 0
 	for _, m := range cp.Machines {
-		if len(m.Outdated) > 0 {
+		if len(m.Outdated) > 0 || m.Updating() {
+			n++
+		}
+	}
+	return n
+}
+
+// UpdatingCount returns the number of Machines that are being updated in place.
+func (cp *ControlPlane) UpdatingCount() int {
+	n := 0
+	for _, m := range cp.Machines {
+		if m.Updating() {
 			n++
 		}
 	}

@@ -37,8 +37,11 @@ type attempt struct {
 func (c *Controller) update(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	switch {
-	case c.updater == nil || !inplace.IsUpdating(m):
+	case !inplace.IsUpdating(m):
 		c.attempts.Delete(m.UID)
+		return step.Done(), nil
+	case c.updater == nil:
+		s.found.update = updating("Waiting for the feature gates RuntimeSDK and InPlaceUpdates of the core provider")
 		return step.Done(), nil
 	case !inplace.IsPending(m):
 		s.found.update = updating("Waiting for the owner of the Machine to write what is desired")

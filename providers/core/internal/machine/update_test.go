@@ -122,8 +122,8 @@ func TestUpdate(t *testing.T) {
 			want: "False NotUpdating ",
 		},
 		{
-			reason: "without the feature gates, nothing happens", machine: machine(written), infra: marked(updatable("l")), config: marked(config(nil)),
-			want: "False NotUpdating ",
+			reason: "without the feature gates, the update waits for them", machine: machine(written), infra: marked(updatable("l")), config: marked(config(nil)),
+			want: "True InPlaceUpdating Waiting for the feature gates RuntimeSDK and InPlaceUpdates of the core provider",
 		},
 		{
 			reason: "the owner has not written everything yet", extension: &updater{}, machine: marked(machine()), infra: marked(updatable("l")), config: config(nil),
