@@ -76,7 +76,7 @@ func (b *bencher) create(
 // extensions prints the table for Clusters of a class that the extension patches, and how often it was called.
 func (w *world) extensions(ctx context.Context, out io.Writer, o options) error {
 	b := &bencher{calls: map[string]int{}, waited: map[types.UID]bool{}}
-	serving, err := managers.NewExtension(filepath.Join(w.Dir, "extension"))
+	serving, err := managers.NewExtension(filepath.Join(w.Dir, "extension"), runtimehooksv1.AddToCatalog)
 	if err != nil {
 		return err
 	}

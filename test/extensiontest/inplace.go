@@ -43,9 +43,13 @@ func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		response["handlers"] = handlers
 	case strings.HasSuffix(r.URL.Path, "/can-update"):
 		is, wanted := request.Current, request.Desired
-		response["machinePatch"] = e.patch(is.Machine, wanted.Machine)
-		response["infrastructureMachinePatch"] = e.patch(is.InfrastructureMachine, wanted.InfrastructureMachine)
-		response["bootstrapConfigPatch"] = e.patch(is.BootstrapConfig, wanted.BootstrapConfig)
+		for name, objects := range map[string][2]fields{
+			"machinePatch":               {is.Machine, wanted.Machine},
+			"infrastructureMachinePatch": {is.InfrastructureMachine, wanted.InfrastructureMachine},
+			"bootstrapConfigPatch":       {is.BootstrapConfig, wanted.BootstrapConfig},
+		} {
+			response[name] = fields{"patchType": "JSONMergePatch", "patch": SpecPatch(objects[0], objects[1], e.Cannot...)}
+		}
 	case strings.HasSuffix(r.URL.Path, "/update"):
 		response["retryAfterSeconds"] = e.update(nameOf(request.Desired.Machine))
 	default:
@@ -57,8 +61,8 @@ func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// patch returns a merge patch from one spec to another one.
-func (e *InPlace) patch(from, to fields) fields {
+// SpecPatch returns a merge patch from the spec of an object to that of another one, without some fields.
+func SpecPatch(from, to map[string]any, without ...string) []byte {
 	is, _ := from["spec"].(fields)
 	wanted, _ := to["spec"].(fields)
 	patch := fields{}
@@ -66,14 +70,14 @@ func (e *InPlace) patch(from, to fields) fields {
 		patch[key] = wanted[key]
 	}
 	maps.Copy(patch, wanted)
-	for _, key := range e.Cannot {
+	for _, key := range without {
 		delete(patch, key)
 	}
 	raw, err := json.Marshal(fields{"spec": patch})
 	if err != nil {
 		panic(err) // It was JSON before.
 	}
-	return fields{"patchType": "JSONMergePatch", "patch": raw}
+	return raw
 }
 
 // update begins an update, or completes it. It returns when to call again, in seconds.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
 )
 
@@ -32,10 +31,11 @@ type Extension struct {
 	ca  []byte
 }
 
-// NewExtension returns a server without handlers, which does not serve yet. dir is a folder for its certificate.
-func NewExtension(dir string) (*Extension, error) {
+// NewExtension returns a server without handlers, which does not serve yet. dir is a folder for its certificate; addHooks adds the hooks that
+// it can have handlers for.
+func NewExtension(dir string, addHooks func(*runtimecatalog.Catalog) error) (*Extension, error) {
 	e := &Extension{Catalog: runtimecatalog.New()}
-	if err := runtimehooksv1.AddToCatalog(e.Catalog); err != nil {
+	if err := addHooks(e.Catalog); err != nil {
 		return nil, err
 	}
 	var err error

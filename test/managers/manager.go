@@ -40,7 +40,11 @@ func Programs() []Program {
 // WithExtensions returns Programs that call runtime extensions.
 func WithExtensions() []Program {
 	programs := Programs()
-	programs[0].Gates += ",RuntimeSDK=true"
+	for i := range programs {
+		if programs[i].Gates != "" {
+			programs[i].Gates += ",RuntimeSDK=true,InPlaceUpdates=true"
+		}
+	}
 	return programs
 }
 

@@ -1,4 +1,5 @@
-// Package extension is the runtime extension of scenarios with lifecycle hooks and external patches. It records every call in
+// Package extension is the runtime extension of scenarios with lifecycle hooks and external patches, and the one that updates Machines in
+// place. It records every call in
 // ConfigMap Record of the Cluster's namespace before it answers, and answers as the ConfigMap demands: a lifecycle hook may
 // block; patches may be in a Phase in which they must not have any effect. So calls, answers and what the managers did are in one
 // history, in the order in which they happened.

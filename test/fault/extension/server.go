@@ -28,7 +28,7 @@ type Server struct {
 
 // Start serves the extension until the context ends. The client is an administrator's; dir is a folder for the certificate.
 func Start(ctx context.Context, c client.Client, dir string) (*Server, error) {
-	serving, err := managers.NewExtension(dir)
+	serving, err := managers.NewExtension(dir, runtimehooksv1.AddToCatalog)
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,8 @@ func Rules() []Rule {
 		{"without faults, hooks that cannot block are called once", hooksOnce},
 		{"nothing changes while an extension of patches is away, contradicts itself or rejects the topology", heldByPatches},
 		{"templates have only patches that were confirmed", onlyConfirmedPatches},
+		{"an extension has updated a Machine as desired when its update in place ends", updatedAsDesired},
+		{"one control plane Machine is updated in place or deleted at a time", oneUpdatesInPlace},
 		{"no object of a provider is created twice", installedOnce},
 		{"no definition, Namespace or object of a user is deleted", nothingOfUsersDeleted},
 		{"a provider that a Cluster needs is not deleted", neededStays},

@@ -91,6 +91,8 @@ type Scenario struct {
 	Discarded Condition
 	// Hooks is set if the managers call the extension of package extension.
 	Hooks bool
+	// InPlace is set if an extension updates control plane Machines in place.
+	InPlace bool
 	// Words are the values that the extension's variable may have in the templates of the Cluster. Empty: its class has no external patch.
 	Words []string
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
@@ -114,7 +116,7 @@ type Scenario struct {
 // All returns the scenarios.
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), braked(), deletions(), pools(),
-		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(),
+		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(), updatedInPlace(),
 		turned(), operated())
 }
 

@@ -36,7 +36,7 @@ type Options struct {
 	Standby bool
 	// IPAM starts the manager of the IPAM provider, too.
 	IPAM bool
-	// Hooks sets the feature gate RuntimeSDK of the core provider, and starts and registers the extension of package extension.
+	// Hooks sets the feature gates RuntimeSDK and InPlaceUpdates, and starts and registers the extensions of package extension.
 	Hooks bool
 	// Operator starts the operator instead of all managers: it installs them, as components that run in the API server's process.
 	Operator bool
@@ -125,7 +125,10 @@ func (w *World) extension(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return server.Register(ctx)
+	if err := server.Register(ctx); err != nil {
+		return err
+	}
+	return extension.StartInPlace(ctx, w.Client, filepath.Join(w.Dir, "in-place-extension"))
 }
 
 // program installs and starts a program. The in-memory provider has one replica, because machines are simulated in its
