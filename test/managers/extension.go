@@ -31,8 +31,8 @@ type Extension struct {
 	ca  []byte
 }
 
-// NewExtension returns a server without handlers, which does not serve yet. dir is a folder for its certificate; addHooks adds the hooks that
-// it can have handlers for.
+// NewExtension returns a server without handlers, which does not serve yet. dir is a folder for its certificate; addHooks adds the hooks
+// that it can have handlers for.
 func NewExtension(dir string, addHooks func(*runtimecatalog.Catalog) error) (*Extension, error) {
 	e := &Extension{Catalog: runtimecatalog.New()}
 	if err := addHooks(e.Catalog); err != nil {

@@ -116,8 +116,8 @@ type Scenario struct {
 // All returns the scenarios.
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), braked(), deletions(), pools(),
-		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(), updatedInPlace(),
-		turned(), operated())
+		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(),
+		updatedInPlace(), turned(), operated())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.
