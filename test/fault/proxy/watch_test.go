@@ -20,11 +20,13 @@ const machines = "/apis/cluster.x-k8s.io/v1beta1/machines"
 type source struct {
 	*httptest.Server
 	events chan string
-	lists  int
+	// ended gets a value for each watch that has ended: it takes no more events.
+	ended chan struct{}
+	lists int
 }
 
 func newSource(t *testing.T) *source {
-	s := &source{events: make(chan string)}
+	s := &source{events: make(chan string), ended: make(chan struct{}, 100)}
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
@@ -42,6 +44,7 @@ func newSource(t *testing.T) *source {
 					fmt.Fprintf(w, `{"type":"ADDED","object":%q}`+"\n", e)
 					_ = http.NewResponseController(w).Flush()
 				case <-r.Context().Done():
+					s.ended <- struct{}{}
 					return
 				}
 			}
@@ -176,6 +179,7 @@ func TestListIsStale(t *testing.T) {
 	w := m.watch(t)
 	m.write(t) // The list is saved now, with the second request.
 	w.sees(`"code":410`)
+	<-s.ended
 	if rejected := m.get(t, machines+"?watch=true&sendInitialEvents=true"); rejected.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a watch with initial events has status %s", rejected.Status)
 	}
