@@ -1,4 +1,4 @@
-// Package testextension is a runtime extension that implements every hook, and answers as a ConfigMap next to each Cluster says: it
+// Package testextension is a runtime extension that implements the hooks of v1.7, and answers as a ConfigMap next to each Cluster says: it
 // blocks, fails, delays, patches. Users try with it how Clusters behave, and tests what extensions see.
 package testextension
 

@@ -25,7 +25,7 @@ func reportStatus(ctx context.Context, s *scope) (step.Result, error) {
 	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, s.Cluster.Name, clusterv1.MachineControlPlaneLabel)
 	s.countReplicas()
 	// A Machine that is being updated in place may still run another version than its spec has: workers must not be upgraded yet.
-	if version := lowestVersion(s.Machines); version != "" && (s.UpdatingCount() == 0 || status.Version == "") {
+	if version := lowestVersion(s.Machines); version != "" && (!s.AnyUpdating() || status.Version == "") {
 		status.Version = version
 	}
 	healthy := healthConditions(s)

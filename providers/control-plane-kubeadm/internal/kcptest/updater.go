@@ -37,10 +37,13 @@ func (u *Updater) CallOnly(
 	_ context.Context, _ runtimecatalog.Hook, _ client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
 ) error {
 	u.Asked++
-	asked, ok := request.(*runtimehooksv1.CanUpdateMachineRequest)
-	answer, okToo := response.(*runtimehooksv1.CanUpdateMachineResponse)
-	if u.Err != nil || !ok || !okToo {
-		return errors.Join(u.Err)
+	asked, isRequest := request.(*runtimehooksv1.CanUpdateMachineRequest)
+	answer, isResponse := response.(*runtimehooksv1.CanUpdateMachineResponse)
+	if u.Err != nil {
+		return u.Err
+	}
+	if !isRequest || !isResponse {
+		return errors.New("the extension has a handler for CanUpdateMachine only")
 	}
 	is, errIs := json.Marshal(asked.Current.Machine)
 	wanted, errWanted := json.Marshal(asked.Desired.Machine)

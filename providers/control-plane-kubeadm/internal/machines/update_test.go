@@ -3,7 +3,6 @@ package machines
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -86,8 +85,6 @@ func reread(t *testing.T, w *kcptest.World) *snapshot.Machine {
 	return m
 }
 
-var allWrites = []string{"patch GenericMachine %s", "patch KubeadmConfig %s"} // the dry runs
-
 func TestUpdateInPlace(t *testing.T) {
 	for name, role := range map[string]Role{"it has initialized the cluster": Initialize, "it has joined": Join} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +96,10 @@ func TestUpdateInPlace(t *testing.T) {
 			if err != nil || len(obstacles) > 0 {
 				t.Fatalf("obstacles %q, error %v", obstacles, err)
 			}
-			want := append(slices.Clone(allWrites), "patch Machine %s", "patch GenericMachine %s", "patch KubeadmConfig %s", "patch Machine %s")
+			want := []string{
+				"patch GenericMachine %s", "patch KubeadmConfig %s", // the dry runs
+				"patch Machine %s", "patch GenericMachine %s", "patch KubeadmConfig %s", "patch Machine %s",
+			}
 			for i := range want {
 				want[i] = fmt.Sprintf(want[i], m.Name)
 			}

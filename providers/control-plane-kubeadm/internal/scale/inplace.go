@@ -20,8 +20,7 @@ import (
 func (s Scaler) continueUpdates(ctx context.Context, state membership.State) (step.Result, error) {
 	for _, m := range state.Machines {
 		pending := inplace.IsPending(m.Machine)
-		if m.Deleting() || !inplace.IsUpdating(m.Machine) || m.Config == nil || m.Infrastructure == nil ||
-			pending && (len(m.Outdated) == 0 || m.Expired) {
+		if !m.Updating() || m.Config == nil || m.Infrastructure == nil || pending && (len(m.Outdated) == 0 || m.Expired) {
 			continue
 		}
 		if stale, err := s.Manager.Confirm().Decision(ctx, state.ControlPlane); stale != "" || err != nil {

@@ -51,10 +51,12 @@ func parse(t *testing.T, words string) []Machine {
 	return all
 }
 
+// blocked returns the failure of one check.
+func blocked(machine, check, reason string) []preflight.Failure {
+	return []preflight.Failure{{Check: check, Machine: machine, Reason: reason}}
+}
+
 func TestNext(t *testing.T) {
-	blocked := func(machine, check, reason string) []preflight.Failure {
-		return []preflight.Failure{{Check: check, Machine: machine, Reason: reason}}
-	}
 	cases := []struct {
 		reason   string
 		machines string
@@ -153,9 +155,6 @@ func TestNext(t *testing.T) {
 
 // Machines that can be updated in place.
 func TestNextInPlace(t *testing.T) {
-	blocked := func(machine, check, reason string) []preflight.Failure {
-		return []preflight.Failure{{Check: check, Machine: machine, Reason: reason}}
-	}
 	cases := []struct {
 		reason         string
 		machines       string

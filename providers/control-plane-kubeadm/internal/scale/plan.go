@@ -98,7 +98,7 @@ func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition 
 		all = append(all, c)
 	}
 	switch outdated := cp.OutdatedCount(); {
-	case action.Rollout || cp.UpdatingCount() > 0:
+	case action.Rollout || cp.AnyUpdating():
 		message := fmt.Sprintf("Rolling %d Machines with an outdated spec (%d up to date)", outdated, len(cp.Machines)-outdated)
 		if why := action.OldEtcd(); why != "" {
 			message += " is blocked: " + why

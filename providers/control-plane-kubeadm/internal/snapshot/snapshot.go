@@ -132,15 +132,9 @@ func (cp *ControlPlane) OutdatedCount() int {
 	return n
 }
 
-// UpdatingCount returns the number of Machines that are being updated in place.
-func (cp *ControlPlane) UpdatingCount() int {
-	n := 0
-	for _, m := range cp.Machines {
-		if m.Updating() {
-			n++
-		}
-	}
-	return n
+// AnyUpdating reports whether any Machine is being updated in place.
+func (cp *ControlPlane) AnyUpdating() bool {
+	return slices.ContainsFunc(cp.Machines, (*Machine).Updating)
 }
 
 // WithoutNode reports whether any Machine other than these has no Node.
