@@ -169,6 +169,25 @@ func TestFleetHoldsRemediationBack(t *testing.T) {
 	equal(t, "status", "1/2, 1 allowed, True", w.status())
 }
 
+// TestFleetCountsWhatIsDue checks that Machines which fail at the same time count at once, even if nothing but their check has noticed yet.
+func TestFleetCountsWhatIsDue(t *testing.T) {
+	w := newWorld(t, check("100%"), running("a", "b", "c")...)
+	w.begin()
+	limits, err := diagnosis.NewFleetLimits("100%", "2")
+	testenv.Must(t, err)
+	w.check.control.fleet.limits = limits
+	for _, name := range []string{"a", "b", "c"} {
+		w.change(name, func(m *clusterv1.Machine) { condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition)) })
+	}
+	w.becomes(corev1.ConditionUnknown, time.Hour, "a", "b")
+	w.settled()
+	equal(t, "marks of two", []string{"a: False UnhealthyNode" + waiting, "b: False UnhealthyNode" + waiting, "c: True"}, w.marks())
+	w.becomes(corev1.ConditionUnknown, time.Hour, "c")
+	w.settled()
+	equal(t, "marks of three", []string{"a: False UnhealthyNode" + waiting, "b: False UnhealthyNode" + waiting, "c: False UnhealthyNode"}, w.marks())
+	equal(t, "status", "0/3, 0 allowed, False FleetUnhealthy", w.status())
+}
+
 // TestTooManyUnhealthy checks that a dead zone is recorded, not remediated, and announced once.
 func TestTooManyUnhealthy(t *testing.T) {
 	w := newWorld(t, check("40%"), running("a", "b", "c")...)

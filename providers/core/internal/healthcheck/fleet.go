@@ -2,9 +2,11 @@ package healthcheck
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +20,8 @@ const (
 	fleetAge = 5 * time.Second
 	// brakeBackstop is the delay before a check that the fleet holds back is diagnosed again: the Machines of others have no event for it.
 	brakeBackstop = 30 * time.Second
+	// dueAge is how long a Machine counts since a check wanted to remediate it: a check that is held back asks again before.
+	dueAge = 2 * brakeBackstop
 )
 
 // fleet counts the unhealthy Machines of all Clusters, if a remediation is about to begin.
@@ -28,23 +32,54 @@ type fleet struct {
 
 	mu      sync.Mutex
 	counted time.Time
-	brake   *diagnosis.Brake
+	census  *diagnosis.Census
+	// due are the Machines that checks wanted to remediate lately. Those that are remediated are marked in the cache only some time later,
+	// and those that are held back are not marked.
+	due map[types.UID]due
 }
 
-// held returns why no Machine of any Cluster is remediated; nil if they are.
-func (f *fleet) held(ctx context.Context) (*diagnosis.Brake, error) {
+// due is a Machine, and when a check wanted to remediate it last.
+type due struct {
+	machine *clusterv1.Machine
+	last    time.Time
+}
+
+// held returns why no Machine of any Cluster is remediated; nil if they are. machines are those whose remediation is due: they count
+// from now on, so that of many that fail at the same time, no more are remediated than the limits allow.
+func (f *fleet) held(ctx context.Context, machines []*clusterv1.Machine) (*diagnosis.Brake, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	if !f.counted.IsZero() && now.Sub(f.counted) < fleetAge {
-		return f.brake, nil
+	if f.census == nil || now.Sub(f.counted) >= fleetAge {
+		if err := f.recount(ctx, now); err != nil {
+			return nil, err
+		}
 	}
+	for _, m := range machines {
+		f.due[m.UID] = due{m, now}
+		f.census.Due(m)
+	}
+	return f.limits.Exceeded(f.census.Fleet()), nil
+}
+
+func (f *fleet) recount(ctx context.Context, now time.Time) error {
 	list := &clusterv1.MachineList{}
 	if err := f.machines.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+		return err
 	}
-	f.counted, f.brake = now, f.limits.Exceeded(diagnosis.FleetOf(list.Items))
-	return f.brake, nil
+	exists := map[types.UID]bool{}
+	for i := range list.Items {
+		exists[list.Items[i].UID] = true
+	}
+	f.counted, f.census = now, diagnosis.NewCensus(list.Items)
+	if f.due == nil {
+		f.due = map[types.UID]due{}
+	}
+	maps.DeleteFunc(f.due, func(uid types.UID, d due) bool { return !exists[uid] || now.Sub(d.last) >= dueAge })
+	for _, d := range f.due {
+		f.census.Due(d.machine)
+	}
+	return nil
 }
 
 // plan diagnoses Machines. If a remediation has to begin, the fleet decides, too.
@@ -53,9 +88,8 @@ func (c *Controller) plan(ctx context.Context, in diagnosis.Input) (*diagnosis.P
 	if err != nil {
 		return nil, step.Terminal(err)
 	}
-	if !p.Allowed || !p.Begins() {
-		return p, nil
+	if due := p.Due(); p.Allowed && len(due) > 0 {
+		p.Brake, err = c.fleet.held(ctx, due)
 	}
-	p.Brake, err = c.fleet.held(ctx)
 	return p, err
 }

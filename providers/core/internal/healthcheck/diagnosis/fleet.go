@@ -25,33 +25,53 @@ type Fleet struct {
 	Machines, UnhealthyMachines int
 }
 
-// FleetOf counts Machines of all Clusters. A Machine is under a health check since one has found it healthy or unhealthy. It is unhealthy
+// Census counts the Machines of all Clusters, and goes on counting those that become unhealthy.
+type Census struct {
+	fleet    Fleet
+	clusters map[types.NamespacedName]bool // whether unhealthy
+	machines map[types.UID]bool            // whether unhealthy
+}
+
+// NewCensus counts Machines of all Clusters. A Machine is under a health check since one has found it healthy or unhealthy. It is unhealthy
 // if it is marked, or as soon as its condition NodeHealthy is not True: when a network is cut, the Nodes of all Clusters fail at the same
 // time, but the timeouts of their health checks expire one after another.
-func FleetOf(machines []clusterv1.Machine) Fleet {
-	var f Fleet
-	unhealthy := map[types.NamespacedName]bool{}
+func NewCensus(machines []clusterv1.Machine) *Census {
+	c := &Census{clusters: map[types.NamespacedName]bool{}, machines: map[types.UID]bool{}}
 	for i := range machines {
 		m := &machines[i]
 		marked := condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition)
 		if !marked && (!m.DeletionTimestamp.IsZero() || !condition.Has(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition)) {
 			continue
 		}
-		bad := marked || !condition.IsTrue(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
-		f.Machines++
-		if bad {
-			f.UnhealthyMachines++
-		}
-		cluster := types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}
-		unhealthy[cluster] = unhealthy[cluster] || bad
+		c.count(m, marked || !condition.IsTrue(m, clusterv1.MachineNodeHealthyV1Beta1Condition))
 	}
-	f.Clusters = len(unhealthy)
-	for _, bad := range unhealthy {
-		if bad {
-			f.UnhealthyClusters++
-		}
+	return c
+}
+
+// Due counts a Machine whose remediation has to begin: it is unhealthy, even if its Node looks healthy, or has never joined.
+func (c *Census) Due(m *clusterv1.Machine) { c.count(m, true) }
+
+// Fleet returns the numbers.
+func (c *Census) Fleet() Fleet { return c.fleet }
+
+func (c *Census) count(m *clusterv1.Machine, bad bool) {
+	wasBad, known := c.machines[m.UID]
+	if !known {
+		c.fleet.Machines++
 	}
-	return f
+	if bad && !wasBad {
+		c.fleet.UnhealthyMachines++
+	}
+	c.machines[m.UID] = bad || wasBad
+	cluster := types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}
+	wasBad, known = c.clusters[cluster]
+	if !known {
+		c.fleet.Clusters++
+	}
+	if bad && !wasBad {
+		c.fleet.UnhealthyClusters++
+	}
+	c.clusters[cluster] = bad || wasBad
 }
 
 // FleetLimits are how many Clusters may have unhealthy Machines at the same time, and how many Machines may be unhealthy. Percentages are

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
@@ -36,16 +37,27 @@ func nodeFails(m *clusterv1.Machine) {
 
 func unchecked(m *clusterv1.Machine) { m.SetV1Beta1Conditions(nil) }
 
-func TestFleetOf(t *testing.T) {
-	got := diagnosis.FleetOf([]clusterv1.Machine{
+func TestCensus(t *testing.T) {
+	machines := []clusterv1.Machine{
 		checked("a"), checked("a", marked), checked("a", nodeFails),
 		checked("b"), checked("b", marked, object.Deleting[*clusterv1.Machine]),
 		checked("c"), checked("c", nodeFails, object.Deleting[*clusterv1.Machine]), // A user deletes it.
 		checked("d", unchecked), checked("d", unchecked, nodeFails), // It starts.
-	})
+	}
+	for i := range machines {
+		machines[i].UID = types.UID(fmt.Sprint(i))
+	}
+	census := diagnosis.NewCensus(machines)
 	want := diagnosis.Fleet{Clusters: 3, UnhealthyClusters: 2, Machines: 6, UnhealthyMachines: 3}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, census.Fleet()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, due := range []int{1, 5, 5, 7} { // One that counts already, one whose Node looks healthy, twice, and one that has not joined.
+		census.Due(&machines[due])
+	}
+	want = diagnosis.Fleet{Clusters: 4, UnhealthyClusters: 4, Machines: 7, UnhealthyMachines: 5}
+	if diff := cmp.Diff(want, census.Fleet()); diff != "" {
+		t.Errorf("with due Machines -want +got:\n%s", diff)
 	}
 }
 
@@ -119,7 +131,7 @@ func TestBrake(t *testing.T) {
 			}
 			p.Brake = &diagnosis.Brake{Limit: "--limit=1", Of: "Clusters", Count: "2 of 3"}
 			requests := slices.ContainsFunc(p.Marks(), diagnosis.Mark.Requests)
-			got := fmt.Sprint(p.Begins(), p.Restricted(), requests, p.Allowance().Reason == clusterv1.FleetUnhealthyV1Beta1Reason)
+			got := fmt.Sprint(len(p.Due()) > 0, p.Restricted(), requests, p.Allowance().Reason == clusterv1.FleetUnhealthyV1Beta1Reason)
 			if want := fmt.Sprint(tc.begins, tc.restricted, tc.requested, tc.restricted); got != want {
 				t.Errorf("%s: begins, restricted, requested, reported: got %s, want %s", tc.reason, got, want)
 			}

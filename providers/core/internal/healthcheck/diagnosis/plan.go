@@ -2,7 +2,6 @@ package diagnosis
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -89,16 +88,20 @@ func (p *Plan) Next() time.Time {
 // Restricted reports whether Machines should be remediated, but are not. Remediation may also be disallowed without such Machines: if the
 // limit is a range such as [3-5], and all Machines are healthy, or if they are only starting.
 func (p *Plan) Restricted() bool {
-	return len(p.with(Unhealthy)) > len(p.Remediable()) && (!p.Allowed || p.Begins())
+	return len(p.with(Unhealthy)) > len(p.Remediable()) && (!p.Allowed || len(p.Due()) > 0)
 }
 
-// Begins reports whether a remediation has to begin that a Brake can stop: of an unhealthy Machine whose owner was not asked yet, and that
-// no user annotated.
-func (p *Plan) Begins() bool {
-	return slices.ContainsFunc(p.Findings, func(f Finding) bool {
-		return f.Verdict == Unhealthy && !f.asked() &&
-			(p.External || !condition.Has(f.Machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition))
-	})
+// Due returns the Machines whose remediation has to begin, and that a Brake can hold back: unhealthy ones whose owner was not asked yet, and
+// that no user annotated.
+func (p *Plan) Due() []*clusterv1.Machine {
+	var out []*clusterv1.Machine
+	for _, f := range p.Findings {
+		if f.Verdict == Unhealthy && !f.asked() &&
+			(p.External || !condition.Has(f.Machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition)) {
+			out = append(out, f.Machine)
+		}
+	}
+	return out
 }
 
 // asked reports whether a user asked for the remediation of an unhealthy Machine.
