@@ -1,5 +1,6 @@
-// Package testextension is a runtime extension that implements all hooks, and answers as a ConfigMap next to each Cluster says: it
-// blocks, fails, delays, patches, plans upgrades, and changes flags of the kubelets of running machines. Users try with it how Clusters behave, and tests what extensions see.
+// Package testextension is a runtime extension that implements all hooks, and answers as a ConfigMap next to each Cluster says: it blocks,
+// fails, delays, patches, plans upgrades, and changes flags of the kubelets of running machines. Users try with it how Clusters behave,
+// and tests what extensions see.
 package testextension
 
 import (

@@ -38,9 +38,10 @@ func (h *Handlers) generateUpgradePlan(
 		return
 	}
 	var err error
-	response.ControlPlaneUpgrades, err = between(request.FromControlPlaneKubernetesVersion, request.ToKubernetesVersion, a.ControlPlaneUpgrades)
+	to := request.ToKubernetesVersion
+	response.ControlPlaneUpgrades, err = between(request.FromControlPlaneKubernetesVersion, to, a.ControlPlaneUpgrades)
 	if err == nil && len(a.WorkersUpgrades) > 0 && request.FromWorkersKubernetesVersion != "" {
-		response.WorkersUpgrades, err = between(request.FromWorkersKubernetesVersion, request.ToKubernetesVersion, a.WorkersUpgrades)
+		response.WorkersUpgrades, err = between(request.FromWorkersKubernetesVersion, to, a.WorkersUpgrades)
 	}
 	if err != nil {
 		fail(response, err)

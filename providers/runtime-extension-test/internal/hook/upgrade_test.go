@@ -72,7 +72,7 @@ func TestStepsBlock(t *testing.T) {
 	h.beforeWorkersUpgrade(t.Context(), before, beforeResponse)
 	h.afterWorkersUpgrade(t.Context(), after, afterResponse)
 	for i, r := range []hooksv1.CommonRetryResponse{planeResponse.CommonRetryResponse, beforeResponse.CommonRetryResponse, afterResponse.CommonRetryResponse} {
-		want := hooksv1.CommonRetryResponse{RetryAfterSeconds: int32(i + 1)} //nolint:gosec // It is at most 3.
+		want := hooksv1.CommonRetryResponse{RetryAfterSeconds: int32(i + 1)}
 		want.Status, want.Message = hooksv1.ResponseStatusSuccess, string(rune('a'+i))
 		if diff := cmp.Diff(want, r); diff != "" {
 			t.Errorf("response %d (-want +got):\n%s", i, diff)

@@ -31,8 +31,8 @@ var (
 // ValidName reports whether a flag may have this name.
 func ValidName(name string) bool { return flagName.MatchString(name) }
 
-// Patch returns a merge patch for a KubeadmConfig, or for a template if path has the fields above the spec: with the flags of these names as
-// they are desired. Where other flags differ, or a value could not be written, too, it changes nothing. Without a change, it is nil.
+// Patch returns a merge patch for a KubeadmConfig, or for a template if path has the fields above the spec: with the flags of these names
+// as they are desired. Where other flags differ, or a value could not be written, too, it changes nothing. Without a change, it is nil.
 func Patch(current, desired map[string]any, names []string, path ...string) (map[string]any, error) {
 	patch := map[string]any{}
 	for _, registration := range registrations() {

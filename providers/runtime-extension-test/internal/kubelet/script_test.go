@@ -35,7 +35,7 @@ func newHost(t *testing.T, flags string) *host {
 	h.write("flags.env", `KUBELET_KUBEADM_ARGS="`+flags+"\"\n")
 	for name, text := range map[string]string{"systemctl": systemctl, "sleep": "#!/bin/sh\n"} {
 		h.write(name, text)
-		if err := os.Chmod(filepath.Join(h.dir, name), 0o700); err != nil { //nolint:gosec // It is a program.
+		if err := os.Chmod(filepath.Join(h.dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,7 +53,9 @@ func (u *Updater) Update(ctx context.Context, m Machine, names []string, flags [
 		return "", fmt.Errorf("cannot read Pod %s/%s: %w", namespace, wanted.Name, err)
 	}
 	remove := func() error {
-		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot delete Pod %s/%s, which has ended: %w", namespace, pod.Name, err)
 		}
