@@ -22,7 +22,6 @@ import (
 // one that stays does not delay the deletion.
 func drains(t *testing.T, c *journey.Subject) {
 	t.Helper()
-	applyFile(t, c.World, "drainrules.yaml")
 	victim := c.Snapshot().Workers()[0]
 	node := victim.Status.NodeRef.Name
 	manifest, err := os.ReadFile(filepath.Join("testdata", "drain.yaml"))

@@ -31,6 +31,8 @@ func TestFeatures(t *testing.T) {
 	t.Parallel()
 	w := featured.World(t)
 	w.Patient()
+	extended(t, w)
+	applyFile(t, w, "drainrules.yaml")
 	var c *journey.Subject
 	stage(t, "3 control plane machines and 2 workers", func() {
 		c = subject(t, w, withoutClass("features"))
@@ -145,19 +147,24 @@ func changesTaints(t *testing.T, c *journey.Subject) {
 		onNodes(t, c, workers, tainted("example.com/kept=b:PreferNoSchedule", "example.com/new:PreferNoSchedule")))
 }
 
+// extended installs the test extension, and waits until the management cluster knows it.
+func extended(t *testing.T, w *journey.World) {
+	t.Helper()
+	r := w.Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", w.Kubeconfig, "--runtime-extension", "test", "--wait-providers")
+	if r.Failed {
+		t.Fatal(r)
+	}
+	applyFile(t, w, "extension.yaml")
+	r = w.Tools.Kubectl(t.Context(), "", "--kubeconfig", w.Kubeconfig, "wait", "extensionconfig/kubelets", "--for", "condition=Discovered", "--timeout", "60s")
+	if r.Failed {
+		t.Fatal(r)
+	}
+}
+
 // updatesInPlace has the test extension change max-pods of the kubelets of the control plane: neither Machines nor containers are new, and
 // the API server and etcd are available.
 func updatesInPlace(t *testing.T, c *journey.Subject) {
 	t.Helper()
-	r := c.Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", c.Kubeconfig, "--runtime-extension", "test", "--wait-providers")
-	if r.Failed {
-		t.Fatal(r)
-	}
-	applyFile(t, c.World, "extension.yaml")
-	r = c.Tools.Kubectl(t.Context(), "", "--kubeconfig", c.Kubeconfig, "wait", "extensionconfig/kubelets", "--for", "condition=Discovered", "--timeout", "60s")
-	if r.Failed {
-		t.Fatal(r)
-	}
 	plane := (*journey.Snapshot).ControlPlane
 	maxPods := func(want string) journey.Condition {
 		return onNodes(t, c, plane, func(n *corev1.Node) error {
