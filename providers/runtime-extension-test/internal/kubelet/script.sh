@@ -19,19 +19,20 @@ restart() {
 	sleep 3
 	runs && [ "$(pid)" = "$first" ]
 }
-# write replaces the file at once: the machine may stop at any time.
-write() { cat >"$file.new" && mv "$file.new" "$file"; }
 
 wanted=$(printf '%s\n' "$@" | sort)
-before=$(cat "$file")
 if [ "$(chosen <"$file")" != "$wanted" ]; then
+	# The machine may stop at any time: files are replaced at once, and the flags from before are kept until the kubelet runs.
+	[ -e "$file.before" ] || { cp "$file" "$file.new" && mv "$file.new" "$file.before"; }
 	# The file has one line: KUBELET_KUBEADM_ARGS="FLAG..."
-	printf '%s\n' "$before" | sed -E -e "s/(\"| )--($names)=[^\" ]*/\1/g" -e "s|\"\$| $*\"|" | write
+	sed -E -e "s/(\"| )--($names)=[^\" ]*/\1/g" -e "s| *\"\$| $*\"|" "$file" >"$file.new"
+	mv "$file.new" "$file"
 fi
 if runs || restart; then
+	rm -f "$file.before"
 	exit 0
 fi
 echo "the kubelet does not run with $*: its flags are rolled back" >&2
-printf '%s\n' "$before" | write
+[ ! -e "$file.before" ] || mv "$file.before" "$file"
 systemctl restart kubelet
 exit 1

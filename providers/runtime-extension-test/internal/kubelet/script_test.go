@@ -130,4 +130,10 @@ func TestScriptIsInterrupted(t *testing.T) {
 	if ok, restarts := h.run("max-pods", "--max-pods=50"); !ok || restarts != 1 {
 		t.Errorf("succeeded: %t, %d restarts; want one", ok, restarts)
 	}
+	// The same, with flags that the kubelet does not accept: what was there before is kept until it runs.
+	h.write("flags.env.before", "KUBELET_KUBEADM_ARGS=\"--max-pods=50\"\n")
+	h.write("flags.env", "KUBELET_KUBEADM_ARGS=\"--max-pods=invalid\"\n")
+	if ok, _ := h.run("max-pods", "--max-pods=invalid"); ok || !strings.Contains(h.read("flags.env"), "--max-pods=50") {
+		t.Errorf("succeeded: %t, with the flags %s; want those before the interruption", ok, h.read("flags.env"))
+	}
 }
