@@ -1,5 +1,6 @@
-// Package testextension is a runtime extension that implements the hooks of v1.7, and answers as a ConfigMap next to each Cluster says: it
-// blocks, fails, delays, patches. Users try with it how Clusters behave, and tests what extensions see.
+// Package testextension is a runtime extension that implements all hooks, and answers as a ConfigMap next to each Cluster says: it blocks,
+// fails, delays, patches, plans upgrades, and changes flags of the kubelets of running machines. Users try with it how Clusters behave,
+// and tests what extensions see.
 package testextension
 
 import (
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/providers/runtime-extension-test/internal/answer"
 	"sigs.k8s.io/cluster-api/providers/runtime-extension-test/internal/hook"
+	"sigs.k8s.io/cluster-api/providers/runtime-extension-test/internal/kubelet"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 )
 
@@ -32,7 +34,9 @@ func NewComponent() manager.Component {
 				return err
 			}
 			store := &answer.Store{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Clock: clock.RealClock{}}
-			return (&hook.Handlers{Source: store, Clock: clock.RealClock{}}).AddTo(s)
+			workload := &kubelet.Connector{Reader: mgr.GetAPIReader()}
+			kubelets := &kubelet.Updater{Connect: workload.Connect}
+			return (&hook.Handlers{Source: store, Clock: clock.RealClock{}, Kubelets: kubelets}).AddTo(s)
 		},
 	}
 }

@@ -17,8 +17,12 @@ const (
 	newer = "v1.36.3"
 )
 
-// shared is the management cluster of this package's tests.
-var shared = journey.Shared{Infrastructure: "docker"} // TestMain cannot pass it to the tests otherwise.
+// shared is the management cluster of this package's tests, featured that of tests with features that are off by default. TestMain cannot
+// pass them to the tests otherwise.
+var (
+	shared   = journey.Shared{Infrastructure: "docker"}
+	featured = journey.Shared{Infrastructure: "docker", Like: &shared, Variables: journey.Features()}
+)
 
 // requested is the environment variable that make e2e sets. These tests take too long to run by accident.
 const requested = "CAPI_E2E"
@@ -29,5 +33,5 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ctrllog.SetLogger(logr.Discard())
-	shared.Main(m)
+	shared.Main(m, &featured)
 }

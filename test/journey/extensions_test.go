@@ -27,7 +27,6 @@ func (t *Tools) withVariable(tb testing.TB, name, value string) *Tools {
 // MachineTaintPropagation, InPlaceUpdates and ClusterTopologyWorkerVersionPinning. Tests use different names of ExtensionConfigs.
 func newExtensionWorld(t *testing.T) *World {
 	t.Helper()
-	shared.Management(t) // It builds the tools.
 	return extensible.World(t)
 }
 

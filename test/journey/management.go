@@ -24,7 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1beta2 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 )
 
@@ -48,7 +50,8 @@ func watched() []client.Object {
 
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	return s, errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), controlplanev1.AddToScheme(s), dockerv1.AddToScheme(s))
+	return s, errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), clusterv1beta2.AddToScheme(s),
+		controlplanev1.AddToScheme(s), controlplanev1beta2.AddToScheme(s), dockerv1.AddToScheme(s))
 }
 
 // Management is a management cluster with its providers.

@@ -16,13 +16,17 @@ import (
 // default. TestMain cannot pass them to the tests otherwise.
 var (
 	shared     Shared
-	extensible = Shared{build: func(dir string) (*Tools, error) {
-		return shared.management.Tools.with(dir, map[string]string{
-			"EXP_RUNTIME_SDK": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true", "EXP_IN_PLACE_UPDATES": "true",
-			"EXP_CLUSTER_TOPOLOGY_WORKER_VERSION_PINNING": "true",
-		})
-	}}
+	extensible = Shared{Like: &shared, Variables: Features()}
 )
+
+// Features returns the variables of clusterctl that enable feature gates that are off by default: RuntimeSDK, MachineTaintPropagation,
+// InPlaceUpdates and ClusterTopologyWorkerVersionPinning.
+func Features() map[string]string {
+	return map[string]string{
+		"EXP_RUNTIME_SDK": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true", "EXP_IN_PLACE_UPDATES": "true",
+		"EXP_CLUSTER_TOPOLOGY_WORKER_VERSION_PINNING": "true",
+	}
+}
 
 // installTime is the timeout for building the programs and installing the providers.
 const installTime = 10 * time.Minute
@@ -34,17 +38,25 @@ const inMemory = "in-memory"
 type Shared struct {
 	// Infrastructure is the infrastructure provider that is installed; empty: the in-memory provider.
 	Infrastructure string
+	// Like is another management cluster, with whose tools this one is installed, and which is started before it. nil: tools are built.
+	Like *Shared
+	// Variables are further variables of clusterctl, if Like is set.
+	Variables map[string]string
 
-	// build returns the tools; dir is for their files. nil: it builds them.
-	build      func(dir string) (*Tools, error)
 	server     testenv.Server
 	once       sync.Once
 	management *Management
 	err        error
 }
 
-// Main runs the tests, stops the management cluster and exits the process.
-func (s *Shared) Main(m *testing.M) { s.server.Main(m) }
+// Main runs the tests, stops the management cluster and others, and exits the process.
+func (s *Shared) Main(m *testing.M, others ...*Shared) {
+	servers := []*testenv.Server{&s.server}
+	for _, o := range others {
+		servers = append(servers, &o.server)
+	}
+	testenv.Main(m, servers...)
+}
 
 // World returns a namespace of the shared management cluster, which the first call starts.
 func (s *Shared) World(t testing.TB) *World {
@@ -55,6 +67,9 @@ func (s *Shared) World(t testing.TB) *World {
 // Management returns the shared management cluster, which the first call starts.
 func (s *Shared) Management(t testing.TB) *Management {
 	t.Helper()
+	if s.Like != nil {
+		s.Like.Management(t)
+	}
 	e := s.server.Start(t)
 	s.once.Do(func() { s.err = s.start(e) })
 	if s.err != nil {
@@ -69,10 +84,7 @@ func (s *Shared) start(e *testenv.Env) error {
 	ctx := context.Background()
 	building, done := context.WithTimeout(ctx, installTime)
 	defer done()
-	if s.build == nil {
-		s.build = func(dir string) (*Tools, error) { return build(building, e.Root, dir) }
-	}
-	tools, err := s.build(dir)
+	tools, err := s.tools(building, e.Root, dir)
 	if err != nil {
 		return err
 	}
@@ -82,6 +94,14 @@ func (s *Shared) start(e *testenv.Env) error {
 	}
 	s.management, err = connect(ctx, e.Config, e.Kubeconfig, filepath.Join(dir, "data", "capi.log"), tools)
 	return err
+}
+
+// tools returns the tools; dir is for their files.
+func (s *Shared) tools(ctx context.Context, root, dir string) (*Tools, error) {
+	if s.Like != nil {
+		return s.Like.management.Tools.with(dir, s.Variables)
+	}
+	return build(ctx, root, dir)
 }
 
 // install installs the providers in the cluster of a kubeconfig.

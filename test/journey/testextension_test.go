@@ -24,8 +24,10 @@ func TestTestExtension(t *testing.T) {
 	config := w.extensionConfig("try", map[string]any{"service": map[string]any{"namespace": "test-extension-system", "name": "test-extension-webhook-service"}})
 	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/inject-ca-from-secret": "test-extension-system/test-extension-webhook-service-cert"})
 	testenv.Must(t, w.Client.Create(t.Context(), config))
-	w.discovered("try", "True after-cluster-upgrade.try after-control-plane-initialized.try after-control-plane-upgrade.try before-cluster-create.try "+
-		"before-cluster-delete.try before-cluster-upgrade.try discover-variables.try generate-patches.try validate-topology.try")
+	w.discovered("try", "True after-cluster-upgrade.try after-control-plane-initialized.try after-control-plane-upgrade.try after-workers-upgrade.try "+
+		"before-cluster-create.try before-cluster-delete.try before-cluster-upgrade.try before-control-plane-upgrade.try before-workers-upgrade.try "+
+		"can-update-machine-set.try can-update-machine.try discover-variables.try generate-patches.try generate-upgrade-plan.try update-machine.try "+
+		"validate-topology.try")
 
 	answers := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "c-test-extension"}, Data: map[string]string{
 		"DiscoverVariables":   `{variables: [{name: greeting, schema: {openAPIV3Schema: {type: string, default: hello}}}]}`,
@@ -59,7 +61,10 @@ patches:
 	c.answer("BeforeClusterUpgrade", "{status: Failure, message: tickets are required}")
 	c.Change(SetVersion("v1.30.5"))
 	c.Eventually("the upgrade fails", notReconciled("before-cluster-upgrade.try"))
+	c.answer("BeforeWorkersUpgrade", "{message: backups first, retryAfterSeconds: 1}")
 	c.answer("BeforeClusterUpgrade", "")
+	c.Eventually("workers are held", blockedBy(`hook "BeforeWorkersUpgrade" is blocking: backups first (extension before-workers-upgrade.try)`))
+	c.answer("BeforeWorkersUpgrade", "")
 	c.Eventually("the Cluster is upgraded", Ready, Version("v1.30.5"), ControlPlanes(1), Workers(1), reconciled(""))
 }
 

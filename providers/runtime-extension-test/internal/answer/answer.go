@@ -2,13 +2,16 @@ package answer
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/runtime-extension-test/internal/kubelet"
 )
 
 // maxDelay is longer than any caller waits.
@@ -28,6 +31,14 @@ type Answer struct {
 	Patches []Patch `json:"patches,omitempty"`
 	// Variables are what DiscoverVariables returns.
 	Variables []clusterv1beta1.ClusterClassVariable `json:"variables,omitempty"`
+	// ControlPlaneUpgrades are the versions that GenerateUpgradePlan chooses those of the control plane from. Those that the upgrade does not
+	// go through are left out, and the one to upgrade to need not be among them.
+	ControlPlaneUpgrades []string `json:"controlPlaneUpgrades,omitempty"`
+	// WorkersUpgrades are the same for workers. Defaults to as few as possible.
+	WorkersUpgrades []string `json:"workersUpgrades,omitempty"`
+	// KubeletFlags are the names of flags of kubelets, such as max-pods, that CanUpdateMachine and CanUpdateMachineSet promise to change in
+	// place, and UpdateMachine changes. Defaults to none: Machines are replaced, and UpdateMachine does nothing.
+	KubeletFlags []string `json:"kubeletFlags,omitempty"`
 }
 
 // Patch changes the templates of a kind.
@@ -66,6 +77,22 @@ func (a *Answer) validate(hook string) error {
 		return fmt.Errorf("patches are for GeneratePatches only")
 	case len(a.Variables) > 0 && hook != "DiscoverVariables":
 		return fmt.Errorf("variables are for DiscoverVariables only")
+	case len(a.ControlPlaneUpgrades)+len(a.WorkersUpgrades) > 0 && hook != "GenerateUpgradePlan":
+		return fmt.Errorf("controlPlaneUpgrades and workersUpgrades are for GenerateUpgradePlan only")
+	case len(a.KubeletFlags) > 0 && !slices.Contains([]string{"CanUpdateMachine", "CanUpdateMachineSet", "UpdateMachine"}, hook):
+		return fmt.Errorf("kubeletFlags are for CanUpdateMachine, CanUpdateMachineSet and UpdateMachine only")
+	}
+	for i, name := range a.KubeletFlags {
+		if !kubelet.ValidName(name) {
+			return fmt.Errorf("kubeletFlags[%d] is %q, but must be the name of a flag without dashes before it, such as max-pods", i, name)
+		}
+	}
+	for field, versions := range map[string][]string{"controlPlaneUpgrades": a.ControlPlaneUpgrades, "workersUpgrades": a.WorkersUpgrades} {
+		for i, v := range versions {
+			if _, err := version.ParseSemantic(v); err != nil {
+				return fmt.Errorf("%s[%d] is %q, but must be a version, such as v1.36.3", field, i, v)
+			}
+		}
 	}
 	for i, p := range a.Patches {
 		if err := p.validate(); err != nil {

@@ -37,6 +37,15 @@ func TestParse(t *testing.T) {
 		{reason: "Only one hook has variables.", hook: "GeneratePatches", text: "variables: [{name: v}]", wantErr: "key GeneratePatches: variables are for DiscoverVariables only"},
 		{reason: "A patch is for a kind.", hook: "GeneratePatches", text: "patches: [{jsonPatches: []}]", wantErr: "key GeneratePatches: patches[0]: kind is required, such as InMemoryMachineTemplate"},
 		{
+			reason: "Versions are those of upgrades.", hook: "GenerateUpgradePlan", text: "{controlPlaneUpgrades: [v1.35.4], workersUpgrades: [v1.36.3]}",
+			want: Answer{ControlPlaneUpgrades: []string{"v1.35.4"}, WorkersUpgrades: []string{"v1.36.3"}},
+		},
+		{reason: "Only one hook has versions.", hook: "BeforeWorkersUpgrade", text: "workersUpgrades: [v1.36.3]", wantErr: "key BeforeWorkersUpgrade: controlPlaneUpgrades and workersUpgrades are for GenerateUpgradePlan only"},
+		{reason: "A version is a version.", hook: "GenerateUpgradePlan", text: "controlPlaneUpgrades: [newest]", wantErr: `key GenerateUpgradePlan: controlPlaneUpgrades[0] is "newest", but must be a version, such as v1.36.3`},
+		{reason: "Flags have names.", hook: "UpdateMachine", text: "kubeletFlags: [max-pods, v]", want: Answer{KubeletFlags: []string{"max-pods", "v"}}},
+		{reason: "Names have no dashes before them.", hook: "UpdateMachine", text: "kubeletFlags: [--v]", wantErr: `key UpdateMachine: kubeletFlags[0] is "--v", but must be the name of a flag without dashes before it, such as max-pods`},
+		{reason: "Other hooks change no flags.", hook: "BeforeWorkersUpgrade", text: "kubeletFlags: [v]", wantErr: "key BeforeWorkersUpgrade: kubeletFlags are for CanUpdateMachine, CanUpdateMachineSet and UpdateMachine only"},
+		{
 			reason: "Templates are not rendered.", hook: "GeneratePatches",
 			text:    "patches: [{kind: K, jsonPatches: [{op: add, path: /spec/x, valueFrom: {template: t}}]}]",
 			wantErr: "key GeneratePatches: patches[0]: jsonPatches[0]: valueFrom must have a variable: templates are for inline patches",

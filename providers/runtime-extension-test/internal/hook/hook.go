@@ -7,15 +7,18 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	hooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
 	"sigs.k8s.io/cluster-api/providers/runtime-extension-test/internal/answer"
+	"sigs.k8s.io/cluster-api/providers/runtime-extension-test/internal/kubelet"
 )
 
 // Setting is the setting, of an ExtensionConfig or an external patch, with another ConfigMap to read answers from, as namespace/name. The
@@ -32,6 +35,8 @@ type Source interface {
 type Handlers struct {
 	Source Source
 	Clock  clock.Clock
+	// Kubelets changes the kubelets of running machines.
+	Kubelets *kubelet.Updater
 }
 
 // AddTo adds all handlers to a server.
@@ -47,16 +52,41 @@ func (h *Handlers) AddTo(s *server.Server) error {
 		{Name: "generate-patches", Hook: runtimehooksv1.GeneratePatches, HandlerFunc: h.generatePatches},
 		{Name: "validate-topology", Hook: runtimehooksv1.ValidateTopology, HandlerFunc: h.validateTopology},
 		{Name: "discover-variables", Hook: runtimehooksv1.DiscoverVariables, HandlerFunc: h.discoverVariables},
+		{Name: "before-control-plane-upgrade", Hook: hooksv1.BeforeControlPlaneUpgrade, HandlerFunc: h.beforeControlPlaneUpgrade},
+		{Name: "before-workers-upgrade", Hook: hooksv1.BeforeWorkersUpgrade, HandlerFunc: h.beforeWorkersUpgrade},
+		{Name: "after-workers-upgrade", Hook: hooksv1.AfterWorkersUpgrade, HandlerFunc: h.afterWorkersUpgrade},
+		{Name: "generate-upgrade-plan", Hook: hooksv1.GenerateUpgradePlan, HandlerFunc: h.generateUpgradePlan},
+		{Name: "can-update-machine", Hook: hooksv1.CanUpdateMachine, HandlerFunc: h.canUpdateMachine},
+		{Name: "can-update-machine-set", Hook: hooksv1.CanUpdateMachineSet, HandlerFunc: h.canUpdateMachineSet},
+		{Name: "update-machine", Hook: hooksv1.UpdateMachine, HandlerFunc: h.updateMachine},
 	} {
 		errs = append(errs, s.AddExtensionHandler(e))
 	}
 	return errors.Join(errs...)
 }
 
-// NewCatalog returns a catalog with the hooks.
+// NewCatalog returns a catalog with the hooks: those of v1.7 as v1.7 has them, with v1beta1, and later ones.
 func NewCatalog() (*runtimecatalog.Catalog, error) {
-	c := runtimecatalog.New()
-	return c, runtimehooksv1.AddToCatalog(c)
+	c, later := runtimecatalog.New(), runtimecatalog.New()
+	if err := errors.Join(runtimehooksv1.AddToCatalog(c), hooksv1.AddToCatalog(later)); err != nil {
+		return nil, err
+	}
+	b := &runtimecatalog.Builder{GroupVersion: hooksv1.GroupVersion}
+	for _, hook := range []runtimecatalog.Hook{
+		hooksv1.BeforeControlPlaneUpgrade, hooksv1.BeforeWorkersUpgrade, hooksv1.AfterWorkersUpgrade, hooksv1.GenerateUpgradePlan,
+		hooksv1.CanUpdateMachine, hooksv1.CanUpdateMachineSet, hooksv1.UpdateMachine,
+	} {
+		name, err := later.GroupVersionHook(hook)
+		if err != nil {
+			return nil, err
+		}
+		meta, err := later.Meta(name)
+		if err != nil {
+			return nil, err
+		}
+		b.RegisterHook(hook, &meta)
+	}
+	return c, b.AddToCatalog(c)
 }
 
 func (h *Handlers) beforeClusterCreate(
@@ -97,10 +127,10 @@ func (h *Handlers) beforeClusterDelete(
 }
 
 func (h *Handlers) lifecycle(
-	ctx context.Context, hook string, request runtimehooksv1.RequestObject, cluster *clusterv1beta1.Cluster,
+	ctx context.Context, hook string, request runtimehooksv1.RequestObject, cluster metav1.Object,
 	response runtimehooksv1.ResponseObject,
 ) {
-	h.answer(ctx, hook, request.GetSettings(), types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}, response)
+	h.answer(ctx, hook, request.GetSettings(), types.NamespacedName{Namespace: cluster.GetNamespace(), Name: cluster.GetName()}, response)
 }
 
 func (h *Handlers) generatePatches(
