@@ -32,6 +32,8 @@ type State struct {
 	Infrastructure map[string]*unstructured.Unstructured
 	// Objects are all objects, as they were recorded.
 	Objects []*unstructured.Unstructured
+	// Secrets are the Secrets of the Cluster, as they were recorded: without their content. Only those of Corpus have them.
+	Secrets []*unstructured.Unstructured
 }
 
 // States returns the objects of all states that v1.14.0 wrote. The test is skipped if the reference data is absent: root is the path from
@@ -45,7 +47,7 @@ func States(t *testing.T, root string) []State {
 // the reference data is absent.
 func Corpus(t *testing.T, root string) map[string][]State {
 	t.Helper()
-	groups := []string{"cluster", "controlplane", "bootstrap", "infrastructure"}
+	groups := []string{"cluster", "controlplane", "bootstrap", "infrastructure", secrets}
 	return map[string][]State{
 		"v1.7.0 in v1beta1":  read(t, root, "v1.7.0", "v1beta1", groups...),
 		"v1.14.0 in v1beta1": read(t, root, "v1.14.0", "v1beta1", groups...),
@@ -55,6 +57,9 @@ func Corpus(t *testing.T, root string) map[string][]State {
 
 // infrastructureVersion is the version of the infrastructure provider's objects, which the states share.
 const infrastructureVersion = "v1alpha1"
+
+// secrets is the group of the files with Secrets, which have no version in their names.
+const secrets = "secrets"
 
 func read(t *testing.T, root, release, version string, groups ...string) []State {
 	t.Helper()
@@ -74,11 +79,14 @@ func read(t *testing.T, root, release, version string, groups ...string) []State
 			Configs: map[string]*bootstrapv1.KubeadmConfig{}, Infrastructure: map[string]*unstructured.Unstructured{},
 		}
 		for _, group := range groups {
-			of := version
-			if group == "infrastructure" {
-				of = infrastructureVersion
+			of := "." + version
+			switch group {
+			case "infrastructure":
+				of = "." + infrastructureVersion
+			case secrets:
+				of = ""
 			}
-			s.read(t, strings.TrimSuffix(path, suffix)+"."+group+"."+of+".json")
+			s.read(t, strings.TrimSuffix(path, suffix)+"."+group+of+".json")
 		}
 		states = append(states, s)
 	}
@@ -102,6 +110,10 @@ func (s *State) read(t *testing.T, file string) {
 
 func (s *State) add(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
+	if o.GetKind() == "Secret" {
+		s.Secrets = append(s.Secrets, o)
+		return
+	}
 	s.Objects = append(s.Objects, o)
 	switch o.GetKind() {
 	case clusterv1.ClusterKind:

@@ -1,7 +1,6 @@
 package machinedeployment
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -36,7 +35,7 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 		Spec: clusterv1.MachineSetSpec{
 			ClusterName: md.Spec.ClusterName,
 			Replicas:    ptr.To(target.Replicas),
-			Deletion:    clusterv1.MachineSetDeletionSpec{Order: cmp.Or(md.Spec.Deletion.Order, clusterv1.RandomMachineSetDeletionOrder)},
+			Deletion:    clusterv1.MachineSetDeletionSpec{Order: md.Spec.Deletion.Order},
 			Selector:    selector(md, live, id),
 			Template:    *md.Spec.Template.DeepCopy(),
 			// It only concerns new Machines, so that it may change at any time.
@@ -53,6 +52,10 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 	}
 	set.Labels = s.labels(id)
 	set.Spec.Template.Labels = maps.Clone(set.Labels)
+	if live != nil && live.Spec.Template.Labels[clusterv1.MachineDeploymentNameLabel] == "" {
+		// The MachineSet controller gives it to Machines, so that other versions of Cluster API leave it out: it is not worth a write.
+		delete(set.Spec.Template.Labels, clusterv1.MachineDeploymentNameLabel)
+	}
 	maps.Copy(set.Spec.Template.Labels, set.Spec.Selector.MatchLabels) // the selector must keep matching
 	return set
 }
@@ -126,8 +129,11 @@ func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rol
 		out[clusterv1.DesiredReplicasAnnotation] = strconv.FormatInt(int64(desired), 10)
 		out[clusterv1.MaxReplicasAnnotation] = strconv.FormatInt(int64(desired)+int64(s.surge), 10)
 	}
-	if target.Frozen {
+	switch {
+	case target.Frozen:
 		out[clusterv1.DisableMachineCreateAnnotation] = "true"
+	case live != nil && live.Annotations[clusterv1.DisableMachineCreateAnnotation] == "false":
+		out[clusterv1.DisableMachineCreateAnnotation] = "false" // So does v1.14, which means the same as without it.
 	}
 	return out
 }

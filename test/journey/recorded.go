@@ -1,0 +1,250 @@
+package journey
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
+)
+
+// stored is the storage of a management cluster: etcd, as the API server uses it. Objects that are written there keep their UIDs,
+// managedFields and status, which no request to the API server can set.
+type stored struct {
+	etcd *clientv3.Client
+	t    testing.TB
+}
+
+// storage connects to the etcd of a running program.
+func (s *Standalone) storage() *stored {
+	s.t.Helper()
+	run, err := filepath.EvalSymlinks(filepath.Join(s.directory, "data", "run"))
+	testenv.Must(s.t, err)
+	var sockets []string
+	for _, pattern := range []string{"etcd.sock", filepath.Join("*", "etcd.sock")} {
+		found, err := filepath.Glob(filepath.Join(run, pattern))
+		testenv.Must(s.t, err)
+		sockets = append(sockets, found...)
+	}
+	if len(sockets) != 1 {
+		s.t.Fatalf("the program has sockets %v of etcd, want one", sockets)
+	}
+	etcd, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"unix://" + sockets[0]}, DialOptions: []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())},
+	})
+	testenv.Must(s.t, err)
+	s.t.Cleanup(func() { _ = etcd.Close() })
+	return &stored{etcd: etcd, t: s.t}
+}
+
+// resources are the custom resources whose objects were recorded, by kind.
+func resources() map[string]string {
+	plurals := map[string]string{"ClusterClass": "clusterclasses"}
+	for _, kind := range []string{
+		"Cluster", "Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck", "KubeadmConfig", "KubeadmConfigTemplate",
+		"KubeadmControlPlane", "KubeadmControlPlaneTemplate",
+		"InMemoryCluster", "InMemoryClusterTemplate", "InMemoryMachine", "InMemoryMachineTemplate",
+	} {
+		plurals[kind] = strings.ToLower(kind) + "s"
+	}
+	return plurals
+}
+
+func storageKey(o *unstructured.Unstructured) string {
+	return fmt.Sprintf("/registry/%s/%s/%s/%s", o.GroupVersionKind().Group, resources()[o.GetKind()], o.GetNamespace(), o.GetName())
+}
+
+// put stores objects of custom resources as they are, all at once: the garbage collector deletes an object whose owner comes later.
+func (s *stored) put(objects []*unstructured.Unstructured) {
+	s.t.Helper()
+	var puts []clientv3.Op
+	for _, o := range objects {
+		o = o.DeepCopy()
+		o.SetResourceVersion("") // It is the revision of the storage.
+		// The same bytes as those of the API server, which does not write an object again if it encodes it to the same.
+		content, err := runtime.Encode(unstructured.UnstructuredJSONScheme, o)
+		testenv.Must(s.t, err)
+		puts = append(puts, clientv3.OpPut(storageKey(o), string(content)))
+	}
+	_, err := s.etcd.Txn(s.t.Context()).Then(puts...).Commit()
+	testenv.Must(s.t, err)
+}
+
+// version is an object in the storage, and the revision of its last write.
+type version struct {
+	revision int64
+	content  []byte
+}
+
+// objects returns all objects of recorded custom resources in a namespace, by key.
+func (s *stored) objects(namespace string) map[string]version {
+	s.t.Helper()
+	found := map[string]version{}
+	for _, group := range []string{"cluster", "bootstrap.cluster", "controlplane.cluster", "infrastructure.cluster"} {
+		r, err := s.etcd.Get(s.t.Context(), "/registry/"+group+".x-k8s.io/", clientv3.WithPrefix())
+		testenv.Must(s.t, err)
+		for _, kv := range r.Kvs {
+			if strings.Contains(string(kv.Key), "/"+namespace+"/") {
+				found[string(kv.Key)] = version{kv.ModRevision, kv.Value}
+			}
+		}
+	}
+	return found
+}
+
+// changes returns what differs between two calls of objects, without order: objects that were created or deleted, and fields as
+// "RESOURCE + .path" if they were added, with - if they were removed, and with ~ if they have another value. What follows from other changes
+// is left out: managedFields, generations and times.
+func (s *stored) changes(before, after map[string]version) []string {
+	s.t.Helper()
+	found := map[string]bool{}
+	for key, old := range before {
+		resource := strings.Split(key, "/")[3]
+		now, ok := after[key]
+		if !ok {
+			found[key+" was deleted"] = true
+		}
+		if !ok || old.revision == now.revision {
+			continue
+		}
+		for _, d := range differences(s.parse(old), s.parse(now)) {
+			path := d[2:]
+			if !strings.HasPrefix(path, ".metadata.managedFields") && !strings.HasSuffix(strings.ToLower(path), "generation") &&
+				!strings.HasSuffix(path, ".lastTransitionTime") {
+				found[resource+" "+d] = true
+			}
+		}
+	}
+	for key := range after {
+		if _, ok := before[key]; !ok {
+			found[key+" was created"] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// differences returns the paths of the fields that differ between two objects, after +, - or ~.
+func differences(before, after map[string]any) []string {
+	old, now := map[string]string{}, map[string]string{}
+	flatten("", before, old)
+	flatten("", after, now)
+	var found []string
+	for path, value := range old {
+		if next, ok := now[path]; !ok {
+			found = append(found, "- "+path)
+		} else if next != value {
+			found = append(found, "~ "+path)
+		}
+	}
+	for path := range now {
+		if _, ok := old[path]; !ok {
+			found = append(found, "+ "+path)
+		}
+	}
+	return found
+}
+
+// flatten adds the fields of a value by their path. Elements of lists are identified by what they are about, as far as they say so.
+func flatten(path string, value any, into map[string]string) {
+	switch v := value.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			into[path] = "{}"
+		}
+		for key, field := range v {
+			flatten(path+"."+key, field, into)
+		}
+	case []any:
+		for i, element := range v {
+			flatten(fmt.Sprintf("%s[%s]", path, identity(i, element)), element, into)
+		}
+	default:
+		into[path] = fmt.Sprint(v)
+	}
+}
+
+func identity(i int, element any) string {
+	fields, _ := element.(map[string]any)
+	if manager, ok := fields["manager"]; ok {
+		return fmt.Sprint(manager, " ", fields["operation"], " ", cmp.Or(fields["subresource"], any("")))
+	}
+	return fmt.Sprint(cmp.Or(fields["type"], fields["uid"], fields["name"], any(i)))
+}
+
+func (s *stored) parse(v version) map[string]any {
+	s.t.Helper()
+	if v.content == nil {
+		return nil
+	}
+	var parsed map[string]any
+	testenv.Must(s.t, json.Unmarshal(v.content, &parsed))
+	return parsed
+}
+
+// load stores the objects of a recorded Cluster in the namespace of a World. Its Secrets, whose content was not recorded, get a valid one.
+// A free port replaces that of its API server.
+func (w *World) load(s *stored, state recorded.State) {
+	w.t.Helper()
+	host, recordedPort := state.Cluster.Spec.ControlPlaneEndpoint.Host, state.Cluster.Spec.ControlPlaneEndpoint.Port
+	port := shared.Management(w.t).freePortBelow(w.t, 24000)
+	replaced := strings.NewReplacer(
+		`"namespace":"default"`, `"namespace":`+strconv.Quote(w.Namespace),
+		`"default/`, `"`+w.Namespace+`/`, // an annotation of the infrastructure
+		fmt.Sprintf(`:%d`, recordedPort), fmt.Sprintf(`:%d`, port),
+	)
+	var objects []*unstructured.Unstructured
+	for _, o := range state.Objects {
+		content, err := json.Marshal(o)
+		testenv.Must(w.t, err)
+		moved := &unstructured.Unstructured{}
+		testenv.Must(w.t, json.Unmarshal([]byte(replaced.Replace(string(content))), &moved.Object))
+		objects = append(objects, moved)
+	}
+	s.put(objects)
+	w.loadSecrets(client.ObjectKey{Namespace: w.Namespace, Name: state.Cluster.Name}, fmt.Sprintf("https://%s:%d", host, port), state.Secrets)
+}
+
+// loadSecrets creates Secrets as they were recorded, with certificates of new CAs. Bootstrap data stays what it is: the machines run.
+func (w *World) loadSecrets(cluster client.ObjectKey, server string, secrets []*unstructured.Unstructured) {
+	w.t.Helper()
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
+	testenv.Must(w.t, err)
+	kubeconfig, err := pki.NewKubeconfig(cluster.Name, server, ca, time.Now())
+	testenv.Must(w.t, err)
+	for _, o := range secrets {
+		secret := &corev1.Secret{}
+		testenv.Must(w.t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, secret))
+		secret.Namespace, secret.ResourceVersion, secret.UID, secret.ManagedFields = w.Namespace, "", "", nil
+		switch purpose := pki.Purpose(strings.TrimPrefix(secret.Name, cluster.Name+"-")); purpose {
+		case pki.Kubeconfig:
+			secret.Data = map[string][]byte{pki.KubeconfigKey: kubeconfig}
+		case pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount:
+			of := ca
+			if purpose != pki.ClusterCA {
+				of, err = pki.NewCA(pki.ECDSA, time.Now())
+				testenv.Must(w.t, err)
+			}
+			pair, err := of.PEM()
+			testenv.Must(w.t, err)
+			secret.Data = map[string][]byte{pki.CertificateKey: pair.Certificate, pki.PrivateKeyKey: pair.Key}
+		}
+		testenv.Must(w.t, w.Client.Create(w.t.Context(), secret))
+	}
+}
