@@ -118,7 +118,7 @@ func (r *Runner[T]) reconcileObject(ctx context.Context, req ctrl.Request) (ctrl
 		return ctrl.Result{}, nil
 	}
 	if left, err := r.cacheLag(ctx, obj); left > 0 || err != nil {
-		r.metrics.stale.WithLabelValues(r.name, reflect.TypeFor[T]().Elem().Name()).Inc()
+		r.metrics.stale.WithLabelValues(r.name, reflect.Indirect(reflect.ValueOf(obj)).Type().Name()).Inc()
 		return ctrl.Result{RequeueAfter: left}, err
 	}
 	if paused, err := r.paused(ctx, obj); paused != nil || err != nil {
