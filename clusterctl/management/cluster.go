@@ -96,7 +96,11 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 // New prepares a connection with a configuration that is not changed later. namespace is that of the kubeconfig's context.
 func New(config *rest.Config, namespace string) (*Cluster, error) {
 	// clusterctl's users cannot act on deprecation warnings about providers' kinds.
-	config.WarningHandler = rest.NoWarnings{}
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
+	return connect(config, namespace)
+}
+
+func connect(config *rest.Config, namespace string) (*Cluster, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -120,13 +124,24 @@ func (c *Cluster) Key(namespace, name string) client.ObjectKey {
 // Unlimited returns a connection without a client-side rate limit, for commands that make thousands of requests and limit
 // how many are in flight: API priority and fairness of the API server sets their pace.
 func (c *Cluster) Unlimited() (*Cluster, error) {
+	return c.with(func(config *rest.Config) { config.QPS, config.RateLimiter = -1, nil })
+}
+
+// Warning returns a connection with which the warnings of the API server and its webhooks are passed to a handler, which is called
+// concurrently. Others drop them.
+func (c *Cluster) Warning(handler rest.WarningHandler) (*Cluster, error) {
+	return c.with(func(config *rest.Config) { config.WarningHandler = handler })
+}
+
+// with returns a connection that differs by a change of its configuration.
+func (c *Cluster) with(change func(*rest.Config)) (*Cluster, error) {
 	config := rest.CopyConfig(c.Config)
-	config.QPS, config.RateLimiter = -1, nil
-	unlimited, err := New(config, c.Namespace)
+	change(config)
+	changed, err := connect(config, c.Namespace)
 	if err == nil {
-		unlimited.inPod = c.inPod
+		changed.inPod = c.inPod
 	}
-	return unlimited, err
+	return changed, err
 }
 
 // ReadBackoff is the backoff of the first request; it gives up after about twenty seconds.

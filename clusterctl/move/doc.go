@@ -20,6 +20,9 @@
 // Each object exists completely on at least one side at any time: it is only marked when the target has it. At no time do both
 // sides reconcile: the target is paused until nothing is left in the source.
 //
+// ClusterClasses that namespaces share are created in the target with their templates if it does not have them. They are neither paused nor
+// removed.
+//
 // A move to a directory has the phases Copying and Resuming, of the source. What a directory contains is created in a cluster
 // in any number of attempts, without a journal.
 //

@@ -98,7 +98,7 @@ type phase struct {
 }
 
 func (m *Mover) checkSource(_ context.Context, g *graph.Graph, started bool) error {
-	return checkStart(input{ID: m.entry.ID, Graph: g, Directory: true}, started)
+	return checkStart(input{ID: m.entry.ID, Graph: g, Directory: true, KeepPaused: m.KeepPaused}, started)
 }
 
 // Restored is the result of FromDirectory.

@@ -58,6 +58,8 @@ type Mover struct {
 	// Lock lets one clusterctl at a time move the objects.
 	Lock     *lock.Lock
 	Progress Progress
+	// KeepPaused moves Clusters and ClusterClasses that their users have paused, too; otherwise they prevent the move.
+	KeepPaused bool
 	// BlockBackoff is how objects that block the move are waited for; see BlockBackoff.
 	BlockBackoff wait.Backoff
 	// NewID returns the identity of a new move; see NewID.
@@ -128,6 +130,7 @@ func (m *Mover) openReader(ctx context.Context) error {
 	}
 	m.reader = &discovery.Reader{
 		Side: m.Source, Namespace: m.Namespace, SecretNamespaces: discovery.SecretNamespaces(m.providers), Kinds: kinds,
+		Shared: &discovery.Shared{},
 	}
 	return nil
 }
@@ -255,12 +258,15 @@ func (m *Mover) prepareTarget(ctx context.Context, g *graph.Graph, started bool)
 	if err != nil {
 		return err
 	}
+	if existing, err = m.sharedInTarget(ctx, g, existing); err != nil {
+		return err
+	}
 	missing, err := m.missingClasses(ctx, g)
 	if err != nil {
 		return err
 	}
 	err = checkStart(input{
-		ID: m.entry.ID, Graph: g, Source: m.providers, Target: installed, Existing: existing, MissingClasses: missing,
+		ID: m.entry.ID, Graph: g, Source: m.providers, Target: installed, Existing: existing, MissingClasses: missing, KeepPaused: m.KeepPaused,
 		Served: func(kind schema.GroupVersionKind) bool {
 			_, err := m.Target.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 			return err == nil

@@ -85,6 +85,10 @@ func (m *Mover) paused(ctx context.Context) (*graph.Graph, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A run before may have paused a class that Clusters of another namespace use since.
+		if _, err := transfer.Resume(ctx, m.Source, g.Select(func(n *graph.Node) bool { return n.Shared }), m.entry.ID); err != nil {
+			return nil, err
+		}
 		paused, err := transfer.Pause(ctx, m.Source, g.Select(m.remaining), m.entry.ID)
 		if err != nil {
 			return nil, err
@@ -103,8 +107,10 @@ func blocks(n *graph.Node) bool {
 	return ok
 }
 
-// remaining reports whether the object is not marked as moved.
-func (m *Mover) remaining(n *graph.Node) bool { return !transfer.Moved(n.Object, m.entry.ID) }
+// remaining reports whether the object is neither marked as moved nor stays.
+func (m *Mover) remaining(n *graph.Node) bool {
+	return !n.Shared && !transfer.Moved(n.Object, m.entry.ID)
+}
 
 func list(nodes []*graph.Node) string {
 	var names []string

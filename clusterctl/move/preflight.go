@@ -29,10 +29,12 @@ type input struct {
 	Existing []graph.Object
 	// Served reports whether the target serves a kind.
 	Served func(schema.GroupVersionKind) bool
-	// MissingClasses are the ClusterClasses of other namespaces that the target does not have.
+	// MissingClasses are the ClusterClasses of other namespaces that can neither be copied nor exist in the target.
 	MissingClasses []types.NamespacedName
 	// Directory is true if the target is a directory, which has no providers and no objects.
 	Directory bool
+	// KeepPaused lets what is paused be moved.
+	KeepPaused bool
 }
 
 // check is one reason why a move cannot start.
@@ -47,6 +49,7 @@ type check struct {
 
 func checks() []check {
 	return []check{
+		{name: "nothing is paused", find: paused},
 		{name: "Clusters are provisioned", find: provisioned},
 		{name: "Machines have a Node", find: nodes},
 		{name: "nothing is being deleted", find: deleting},
@@ -72,6 +75,31 @@ func checkStart(in input, started bool) error {
 		return nil
 	}
 	return fmt.Errorf("the move cannot start, nothing was changed: %w", errors.Join(problems...))
+}
+
+// paused reports what users have paused: controllers may be in the middle of something. What a move has paused that nothing remembers is
+// not reported.
+func paused(in input) []string {
+	if in.KeepPaused {
+		return nil
+	}
+	var problems []string
+	for _, kind := range []struct {
+		name    string
+		selects func(graph.Object) bool
+	}{{"Clusters", graph.Object.IsCluster}, {"ClusterClasses", graph.Object.IsClass}} {
+		var names []string
+		for _, n := range in.Graph.Select(func(n *graph.Node) bool { return kind.selects(n.Object) }) {
+			if n.Paused() && transfer.PausedBy(n.Object) == "" {
+				names = append(names, n.Key().NamespacedName.String())
+			}
+		}
+		if len(names) > 0 {
+			problems = append(problems, fmt.Sprintf("cannot start operation while the following %s are paused: %s: "+
+				"resume them, or set --keep-paused to move them as they are", kind.name, strings.Join(names, ", ")))
+		}
+	}
+	return problems
 }
 
 func provisioned(in input) []string {

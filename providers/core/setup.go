@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -174,6 +175,8 @@ type setup struct {
 	conversions *conversion.Registry
 	// extensions calls runtime extensions. It is nil without the feature gate RuntimeSDK.
 	extensions *extension.Client
+	// elsewhere has the ClusterClasses of other namespaces; nil unless the manager watches one namespace.
+	elsewhere *classes.Elsewhere
 	// recent records recent writes; all controllers share it.
 	recent *step.Recent
 }
@@ -197,6 +200,11 @@ func (s *setup) all(ctx context.Context) error {
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err
+	}
+	if s.env.WatchNamespace != "" && s.gates.Enabled(feature.ClusterTopology) {
+		if err := s.classesElsewhere(); err != nil {
+			return err
+		}
 	}
 	if s.gates.Enabled(feature.RuntimeSDK) {
 		if err := s.runtimeExtensions(ctx); err != nil {
@@ -224,6 +232,16 @@ func (s *setup) all(ctx context.Context) error {
 	return s.webhooks()
 }
 
+func (s *setup) classesElsewhere() (err error) {
+	s.elsewhere, err = classes.NewElsewhere(s.env.WatchNamespace, func(o cache.Options) (cache.Cache, error) {
+		return s.env.NewCache(s.mgr, o)
+	})
+	if err != nil {
+		return err
+	}
+	return s.mgr.Add(s.elsewhere)
+}
+
 func (s *setup) controllers(ctx context.Context) error {
 	if err := classes.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -234,6 +252,7 @@ func (s *setup) controllers(ctx context.Context) error {
 			Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
 			LifecycleHooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
 			Clusters:       s.clusters, ConnectionGrace: s.flags.connectionGrace,
+			Classes: s.elsewhere.Over(s.mgr.GetClient(), s.mgr.GetClient()),
 		}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
@@ -276,7 +295,7 @@ func (s *setup) resourceSets(ctx context.Context) error {
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
 	classes := clusterclass.Options{Concurrency: s.flags.class, Filter: filter}
-	clusters := topology.Options{Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters}
+	clusters := topology.Options{Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters, Elsewhere: s.elsewhere}
 	if s.extensions != nil {
 		patches := mutation.New(s.extensions, clock.RealClock{})
 		classes.Discover, clusters.Extension, clusters.Lifecycle = patches.DiscoverVariables, patches, s.extensions
@@ -305,9 +324,11 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 }
 
 func (s *setup) webhooks() error {
-	reader := external.Reader{Client: s.mgr.GetClient(), Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
+	// Webhooks are called for the objects of all namespaces.
+	all := s.elsewhere.Over(s.mgr.GetClient(), s.mgr.GetAPIReader())
+	reader := external.Reader{Client: all, Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
 	return webhook.Register(s.mgr, webhook.Options{
-		Reader: s.mgr.GetClient(),
+		Reader: all,
 		Object: reader.Object,
 		Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
 			return s.clusters.Get(ctx, key)

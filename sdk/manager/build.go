@@ -89,6 +89,15 @@ func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
 	return objectcache.Indexed(c, o.Scheme, labels...), nil
 }
 
+// newCache returns a cache of the manager's kinds with conversions.
+func (r *run) newCache(mgr ctrl.Manager, o cache.Options) (cache.Cache, error) {
+	o.Scheme, o.Mapper, o.HTTPClient, o.SyncPeriod = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient(), &r.options.syncPeriod
+	if r.boundary != nil {
+		o = r.boundary.Cache(mgr.GetConfig(), o)
+	}
+	return objectcache.New(mgr.GetConfig(), o)
+}
+
 // scheme returns the kinds of the component, with all versions that are converted.
 func (r *run) scheme() (*runtime.Scheme, error) {
 	if r.component.AddConverted == nil {

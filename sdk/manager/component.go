@@ -116,6 +116,8 @@ type Environment struct {
 	// CheckLeader returns an error if this process was the leader and may no longer be. Writes through the controller-runtime manager
 	// are rejected anyway; it is for other writes, such as those to workload clusters.
 	CheckLeader func() error
+	// NewCache returns another cache of the manager's kinds, for what its cache does not have because of WatchNamespace. It does not start it.
+	NewCache func(ctrl.Manager, cache.Options) (cache.Cache, error)
 	// Boundary converts the kinds of Component.Conversions. Nil without any.
 	Boundary *apiversion.Boundary
 	// UserAgent is the user agent of the component, also for other API servers.

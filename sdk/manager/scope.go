@@ -39,6 +39,7 @@ func (r *run) environment() Environment {
 		Namespace:      r.namespace,
 		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
 		CheckLeader:    r.tenure.Check,
+		NewCache:       r.newCache,
 		Boundary:       r.boundary,
 		UserAgent:      r.config.UserAgent,
 		Dial:           r.host.Dial,

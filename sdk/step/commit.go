@@ -42,6 +42,8 @@ type commit[T client.Object] struct {
 	// hold returns how long the first reports of an object are held back. Nil: not at all. held is how long they are.
 	hold func() time.Duration
 	held time.Duration
+	// inert remembers patches of the status that changed nothing. Nil: all are sent.
+	inert *inert
 
 	// saved is metadata and spec as they are in the API server. Nil: as in before.
 	saved document
@@ -227,12 +229,19 @@ func (c *commit[T]) status(ctx context.Context) error {
 		return err
 	}
 	c.refresh(ctx)
+	key := client.ObjectKeyFromObject(c.object)
+	sum, err := patch.fingerprint()
+	if err != nil || c.inert.has(key, c.latest.GetResourceVersion(), sum) {
+		return err
+	}
 	for attempt := 0; ; attempt++ {
 		if err := c.requireLatest(patch); err != nil {
 			return err
 		}
+		version := c.latest.GetResourceVersion()
 		_, err := c.send(ctx, patch.document, statusOf{c.clients.Client})
 		if err == nil {
+			c.inert.sent(key, version, c.latest.GetResourceVersion(), sum)
 			return nil
 		}
 		if !apierrors.IsConflict(err) || attempt == statusAttempts {

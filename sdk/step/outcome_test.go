@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -47,5 +48,28 @@ capi_reconcile_total{controller="machine",result="success"} 2
 	}
 	if n, err := testutil.GatherAndCount(registry, "capi_reconcile_time_seconds"); err != nil || n != 1 {
 		t.Errorf("durations of %d controllers, want 1: %v", n, err)
+	}
+}
+
+// TestStaleCacheOfSeveralKinds: a controller of several kinds has an interface as its type; metrics have the kind of the object.
+func TestStaleCacheOfSeveralKinds(t *testing.T) {
+	w := newWorld(t, nil, machine())
+	registry := prometheus.NewRegistry()
+	r := &Runner[Object]{
+		Clients: w.runner.Clients, name: "several", metrics: newMetrics(registry),
+		newObject: func() Object { return &clusterv1.Machine{} },
+	}
+	key := client.ObjectKeyFromObject(machine())
+	r.written.remember(key, "9999", staleBackstop, now)
+	if result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil || result.RequeueAfter == 0 {
+		t.Fatalf("the cache does not have the last write, but the reconcile returns %v, %v", result, err)
+	}
+	const want = `
+# HELP capi_reconcile_stale_cache_skips_total Reconciles that were put off because the cache does not have the controller's own last write of the object yet.
+# TYPE capi_reconcile_stale_cache_skips_total counter
+capi_reconcile_stale_cache_skips_total{cached_kind="Machine",controller="several"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "capi_reconcile_stale_cache_skips_total"); err != nil {
+		t.Error(err)
 	}
 }

@@ -84,6 +84,7 @@ type Runner[T client.Object] struct {
 	stale       streaks
 	transitions transitions
 	held        held
+	inert       inert
 }
 
 var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
@@ -117,7 +118,7 @@ func (r *Runner[T]) reconcileObject(ctx context.Context, req ctrl.Request) (ctrl
 		return ctrl.Result{}, nil
 	}
 	if left, err := r.cacheLag(ctx, obj); left > 0 || err != nil {
-		r.metrics.stale.WithLabelValues(r.name, reflect.TypeFor[T]().Elem().Name()).Inc()
+		r.metrics.stale.WithLabelValues(r.name, reflect.Indirect(reflect.ValueOf(obj)).Type().Name()).Inc()
 		return ctrl.Result{RequeueAfter: left}, err
 	}
 	if paused, err := r.paused(ctx, obj); paused != nil || err != nil {
@@ -132,6 +133,7 @@ func (r *Runner[T]) forget(key types.NamespacedName) {
 	r.stale.end(key)
 	r.transitions.forget(key)
 	r.held.forget(key)
+	r.inert.forget(key)
 }
 
 // cacheLag returns how long to wait until our own last write of the object is in the cache. If it takes longer than usual, a live read
@@ -191,6 +193,7 @@ func (r *Runner[T]) reportPaused(ctx context.Context, obj T, paused *metav1.Cond
 		return nil
 	}
 	commit := newCommit(r.Clients, r.newObject, obj, nil)
+	commit.inert = &r.inert
 	commit.Report([]metav1.Condition{*paused})
 	if r.whilePaused != nil {
 		commit.Report(r.whilePaused(obj, *paused))
@@ -204,6 +207,7 @@ func (r *Runner[T]) reportPaused(ctx context.Context, obj T, paused *metav1.Cond
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	steps := &stepLog{controller: r.name, metrics: r.metrics}
 	commit := newCommit(r.Clients, r.newObject, obj, steps)
+	commit.inert = &r.inert
 	ctx = commit.into(ctx)
 	result, err := contained(ctx, "controller "+r.name, func() (Result, error) { return r.reconcile(ctx, obj) })
 	if err == nil {

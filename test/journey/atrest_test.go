@@ -48,7 +48,6 @@ func TestClustersAtRest(t *testing.T) {
 			"kubeadmcontrolplanes + .spec.kubeadmConfigSpec.initConfiguration.nodeRegistration.imagePullPolicy",
 			"kubeadmcontrolplanes + .spec.kubeadmConfigSpec.joinConfiguration.nodeRegistration.imagePullPolicy",
 			"machinedeployments + .spec.template.spec.minReadySeconds",
-			"machinehealthchecks + .spec.remediation.triggerIf.unhealthyLessThanOrEqualTo",
 		}},
 	} {
 		t.Run(tc.corpus, func(t *testing.T) {

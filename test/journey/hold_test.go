@@ -75,7 +75,7 @@ func ofVersions(versions ...string) Condition {
 	}
 	return func(p *Snapshot) error {
 		have := map[string]string{}
-		for _, m := range p.Workers() {
+		for _, m := range p.Deployed() {
 			name := m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
 			if have[name] != "" && have[name] != *m.Spec.Version {
 				return fmt.Errorf("%s has Machines of two versions", name)

@@ -26,8 +26,8 @@ import (
 // killInterval is how much longer each run of a move that is killed may take than the one before, so that one ends.
 const killInterval = 300 * time.Millisecond
 
-// TestMove moves Clusters to another management cluster, while clusterctl is killed again and again. Soak tests move more, and move them
-// back, undisturbed. Both management clusters keep running, so that a source that still reconciled would interfere. No object is created or
+// TestMove moves Clusters to another management cluster, one of them with a class of another namespace, while clusterctl is killed again and
+// again. Soak tests move more, and move them back, undisturbed. Both management clusters keep running, so that a source that still reconciled would interfere. No object is created or
 // replaced: Machines keep their names, provider IDs, Nodes and addresses.
 func TestMove(t *testing.T) {
 	t.Parallel()
@@ -41,16 +41,21 @@ func TestMove(t *testing.T) {
 	}
 	w := sides[0].World(t)
 	w.Patient()
-	class := w.Class(w.Tools.ProjectTemplate())
+	class, elsewhere := w.Class(w.Tools.ProjectTemplate()), sides[0].World(t)
+	elsewhere.Class(w.Tools.ProjectTemplate())
 	subjects := make([]*Subject, clusters)
 	for i := range subjects {
-		subjects[i] = w.Subject(NewCluster(fmt.Sprintf("moved-%d", i), class).ControlPlanes(1).Workers(1).Build())
+		cluster := NewCluster(fmt.Sprintf("moved-%d", i), class).ControlPlanes(1).Workers(1).Build()
+		if i == 0 {
+			cluster.Spec.Topology.ClassNamespace = elsewhere.Namespace
+		}
+		subjects[i] = w.Subject(cluster)
 	}
 	for _, c := range subjects {
 		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1))
 	}
 	addresses := claimed(w)
-	before := w.Identity()
+	before, shares := w.Identity(), elsewhere.Identity()
 	moves := []func(*World, *Management) *World{killedMove}
 	if testenv.Soaks() {
 		moves = append(moves, (*World).Move)
@@ -67,6 +72,12 @@ func TestMove(t *testing.T) {
 		}
 		if left := from.Identity(); len(left.Objects) > 0 {
 			t.Errorf("objects left in the source: %v", left.Objects)
+		}
+		if diff := cmp.Diff(shares, elsewhere.at(from.Management).Identity()); diff != "" {
+			t.Errorf("the class of the other namespace stays in the source as it was, -before +after:\n%s", diff)
+		}
+		if diff := cmp.Diff(shares, elsewhere.at(w.Management).Identity()); diff != "" {
+			t.Errorf("the class of the other namespace is copied with its templates, -source +target:\n%s", diff)
 		}
 		if diff := cmp.Diff(addresses, w.addresses(len(addresses))); diff != "" {
 			t.Errorf("addresses after move %d: -before +after:\n%s", i+1, diff)

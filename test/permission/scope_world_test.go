@@ -62,11 +62,17 @@ func newScoped(t *testing.T) *scoped {
 // run runs all managers with these flags until the test ends.
 func (w *scoped) run(flags ...string) {
 	w.Helper()
+	w.runs("", []manager.Component{core.NewComponent(), kubeadm.NewComponent(), controlplane.NewComponent(), inmemory.NewComponent(), docker.NewComponent()}, flags...)
+}
+
+// runs runs managers with these flags until the test ends. Their requests are recorded with their name and a suffix.
+func (w *scoped) runs(suffix string, components []manager.Component, flags ...string) {
+	w.Helper()
 	certificates := testenv.ServingCertificate(w)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	w.Cleanup(func() { cancel(); running.Wait() })
-	for _, c := range []manager.Component{core.NewComponent(), kubeadm.NewComponent(), controlplane.NewComponent(), inmemory.NewComponent(), docker.NewComponent()} {
+	for _, c := range components {
 		args := append(slices.Clone(flags), "--webhook-cert-dir", certificates)
 		switch c.Name {
 		case "cluster-api-controller", "kubeadm-control-plane-controller":
@@ -74,7 +80,7 @@ func (w *scoped) run(flags ...string) {
 		case "capim-manager":
 			args = append(args, "--debug-address=")
 		}
-		host := w.host(c.Name)
+		host := w.host(c.Name + suffix)
 		running.Go(func() {
 			if err := manager.Run(ctx, c, args, host); err != nil {
 				w.Errorf("%s: %v", c.Name, err)

@@ -39,7 +39,7 @@ func runCut(t *testing.T, w *testenv.Wire, namespace string, from, to *testenv.E
 		IO: streams, Clock: clock.RealClock{}, Namespace: namespace,
 		Backoff: wait.Backoff{Steps: 1}, BlockBackoff: wait.Backoff{Duration: time.Millisecond, Steps: 2},
 		Self: lock.Holder{Host: "h", PID: 1}, Ended: func(lock.Holder) bool { return true },
-		From: management.Kubeconfig{Path: "from"}, To: management.Kubeconfig{Path: "to"},
+		From: management.Kubeconfig{Path: "from"}, To: management.Kubeconfig{Path: "to"}, KeepPaused: true, HideWarnings: hideDefault,
 		Connect: func(k management.Kubeconfig) (*management.Cluster, error) {
 			config := rest.CopyConfig(from.Config)
 			if k.Path == "to" {
@@ -231,6 +231,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	refuse("A Cluster must be provisioned.", nil, "Cluster refused/a1 is not provisioned", "status.infrastructureReady")
+	refuse("A Cluster must not be paused.", func(o *Options) { o.KeepPaused = false },
+		"cannot start operation while the following Clusters are paused: refused/b2", "--keep-paused")
 	refuse("Source and target must differ.", func(o *Options) { o.To.Path = "from" }, "the same cluster")
 	refuse("There must be something to cancel.", func(o *Options) { o.Cancel = true }, "no interrupted move")
 	testenv.Must(t, w.sides[0].Status().Patch(ctx, cluster, client.RawPatch(types.MergePatchType, []byte(statusOf("Cluster")))))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -41,6 +42,8 @@ type Options struct {
 	FromDirectory string
 	DryRun        bool
 	Cancel        bool
+	KeepPaused    bool
+	HideWarnings  string
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
@@ -91,6 +94,10 @@ GitOps tools must not create or change the objects meanwhile: suspend them.`,
 	flags.StringVar(&opts.ToDirectory, "to-directory", "", "Write the objects to this existing `directory`. They stay in the source")
 	flags.StringVar(&opts.FromDirectory, "from-directory", "", "Create the objects of a `directory` written with --to-directory")
 	flags.BoolVar(&opts.Cancel, "cancel", false, "Give up an interrupted move that has not started to remove objects")
+	flags.BoolVar(&opts.KeepPaused, "keep-paused", false,
+		"Also move Clusters and ClusterClasses that are paused, and leave them paused; without it, they prevent the move")
+	flags.StringVar(&opts.HideWarnings, "hide-api-warnings", hideDefault, "Which warnings of the API servers are not printed: default "+
+		"(about deprecated API versions, names of finalizers, and ClusterClasses that the move has paused), all or none")
 	cmd.MarkFlagsMutuallyExclusive("to-directory", "to-kubeconfig")
 	cmd.MarkFlagsMutuallyExclusive("from-directory", "to-directory")
 	cmd.MarkFlagsMutuallyExclusive("from-directory", "kubeconfig")
@@ -103,12 +110,15 @@ func (o *Options) validate() error {
 	if o.To.Path == "" && o.To.Context == "" && o.ToDirectory == "" && o.FromDirectory == "" && !o.DryRun {
 		return errors.New("no target: set --to-kubeconfig, --to-directory or --from-directory")
 	}
+	if !slices.Contains([]string{hideDefault, hideAll, hideNone}, o.HideWarnings) {
+		return fmt.Errorf("invalid --hide-api-warnings %q: must be default, all or none", o.HideWarnings)
+	}
 	return nil
 }
 
 func run(ctx context.Context, opts *Options) error {
 	show := newShow(opts.IO, opts.Clock)
-	m := &move.Mover{Progress: show, BlockBackoff: opts.BlockBackoff, NewID: move.NewID}
+	m := &move.Mover{Progress: show, BlockBackoff: opts.BlockBackoff, NewID: move.NewID, KeepPaused: opts.KeepPaused}
 	if opts.FromDirectory != "" {
 		return fromDirectory(ctx, opts, m, show)
 	}
@@ -183,6 +193,9 @@ func connect(ctx context.Context, opts *Options, k management.Kubeconfig, name s
 		return nil, err
 	}
 	c, err := limited.Unlimited()
+	if err == nil && opts.HideWarnings != hideAll {
+		c, err = c.Warning(&warnings{io: opts.IO, cluster: name, all: opts.HideWarnings == hideNone})
+	}
 	if err != nil {
 		return nil, err
 	}

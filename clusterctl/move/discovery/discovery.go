@@ -86,6 +86,8 @@ type Reader struct {
 	// SecretNamespaces are further namespaces whose Secrets are listed: those of infrastructure providers.
 	SecretNamespaces []string
 	Kinds            []graph.Kind
+	// Shared finds the ClusterClasses that namespaces share; if it is nil, there are none.
+	Shared *Shared
 }
 
 // SecretNamespaces returns the namespaces of the infrastructure providers.
@@ -143,6 +145,9 @@ func (r *Reader) Graph(ctx context.Context) (*graph.Graph, error) {
 // Survey is Graph, and also returns the Secrets and ConfigMaps of the namespace that are not moved.
 func (r *Reader) Survey(ctx context.Context) (*graph.Graph, []graph.Left, error) {
 	objects, err := r.Objects(ctx)
+	if err == nil && r.Shared != nil {
+		objects, err = r.Shared.add(ctx, r, objects)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -49,6 +49,9 @@ type Kind struct {
 type Object struct {
 	*unstructured.Unstructured
 	Kind Kind
+	// Shared is true for a ClusterClass that Clusters of other namespaces use, or that is in another namespace. It is copied with the
+	// templates that it owns or that are Shared, too, and stays in the source.
+	Shared bool
 }
 
 // Key identifies an object in any cluster.
@@ -73,8 +76,8 @@ func (o Object) Key() Key {
 // Node is an object that is moved.
 type Node struct {
 	Object
-	// Global objects are created where they do not exist, but neither updated nor removed: cluster-scoped objects, and
-	// those that only belong to hierarchies of cluster-scoped objects.
+	// Global objects are created where they do not exist, but neither updated nor removed: cluster-scoped objects,
+	// those that only belong to hierarchies of cluster-scoped objects, and shared ClusterClasses with their templates.
 	Global bool
 	// Level is 0 for objects without owners among the moved objects, otherwise one more than the highest of an owner.
 	Level int
@@ -140,7 +143,8 @@ const (
 //   - Clusters, ClusterClasses, ClusterResourceSets, MachineDrainRules, and objects with the label move-hierarchy, on them or on their CRD:
 //     the roots;
 //   - what is owned by roots, directly or indirectly, by owner references or by the rules of link;
-//   - objects with the label move, on them or on their CRD.
+//   - objects with the label move, on them or on their CRD;
+//   - objects that are Shared.
 //
 // Objects that own each other are an error.
 func Build(objects []Object) (*Graph, error) {
@@ -158,9 +162,10 @@ func build(objects []Object, root, forced func(Object) bool) (*Graph, error) {
 		vertices[i] = &vertex{Object: o, forced: forced(o)}
 	}
 	link(vertices)
+	share(vertices)
 	for _, v := range vertices {
 		if root(v.Object) {
-			v.reach(v.Kind.Namespaced)
+			v.reach(v.Kind.Namespaced && !v.Shared)
 		}
 	}
 	g := &Graph{}
@@ -171,7 +176,7 @@ func build(objects []Object, root, forced func(Object) bool) (*Graph, error) {
 		if err := v.rank(nil); err != nil {
 			return nil, err
 		}
-		g.Nodes = append(g.Nodes, &Node{Object: v.Object, Global: !v.Kind.Namespaced || v.global && !v.namespaced, Level: v.level, Why: v.why()})
+		g.Nodes = append(g.Nodes, &Node{Object: v.Object, Global: v.isGlobal(), Level: v.level, Why: v.why()})
 	}
 	slices.SortFunc(g.Nodes, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
@@ -194,11 +199,28 @@ func hasLabel(o Object, label string) bool {
 }
 
 func (v *vertex) moved() bool {
-	return v.namespaced || v.global || v.forced
+	return v.namespaced || v.global || v.forced || v.Shared
+}
+
+func (v *vertex) isGlobal() bool { return v.Shared || !v.Kind.Namespaced || v.global && !v.namespaced }
+
+// share marks the templates of shared ClusterClasses: they stay even if a class that is removed owns them, too.
+func share(vertices []*vertex) {
+	for _, v := range vertices {
+		if !v.Shared || !v.IsClass() {
+			continue
+		}
+		for _, d := range v.dependents {
+			d.Shared = d.Shared || !d.IsCluster()
+		}
+	}
 }
 
 // why returns the reason why the object is moved.
 func (v *vertex) why() string {
+	if v.Shared && v.IsClass() {
+		return "Clusters of several namespaces can use it: it is copied, and stays"
+	}
 	for _, o := range v.owners {
 		if o.namespaced || o.global {
 			return "belongs to " + o.Key().String()
@@ -207,6 +229,9 @@ func (v *vertex) why() string {
 	switch v.Kind.GroupKind() {
 	case cluster, class, set, rule:
 		return "all objects of its kind are moved"
+	}
+	if v.Shared {
+		return "a ClusterClass of its namespace refers to it"
 	}
 	if v.forced {
 		return "it, or its kind, has the label " + clusterctlv1.ClusterctlMoveLabel
@@ -256,7 +281,7 @@ func (v *vertex) rank(path []string) error {
 // link connects objects with their owners: by owner references, and
 //
 //   - Secrets without owners with the Cluster in their name, if the rest of it is a purpose of package pki;
-//   - Clusters with their ClusterClass, if it is in the same namespace: others are not moved;
+//   - Clusters with their ClusterClass, also of another namespace;
 //   - ClusterResourceSetBindings with their Cluster.
 func link(vertices []*vertex) {
 	byUID := map[types.UID]*vertex{}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,6 +183,39 @@ func TestLeftBehind(t *testing.T) {
 		"ConfigMap/file " + names, "Secret/c-cloud it has the label cluster.x-k8s.io/cluster-name of Cluster ns/c", "Secret/credentials " + names, "Secret/file " + names,
 		"Secret/identity " + names, "Secret/named " + names, "ConfigMap/d-cloud ", "Secret/elsewhere ", "Secret/unrelated ",
 	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Shared ClusterClasses and their templates are copied and stay; what else belongs to the same namespace is moved.
+func TestBuildShared(t *testing.T) {
+	shared := func(o Object) Object {
+		o.Shared = true
+		return o
+	}
+	const infra = "infrastructure.cluster.x-k8s.io"
+	elsewhere := func(o Object) Object {
+		o.SetNamespace("classes")
+		return o
+	}
+	user := object(coreGroup, "Cluster", "c")
+	user.Unstructured.Object["spec"] = map[string]any{"topology": map[string]any{"class": "far", "classNamespace": "classes"}}
+	g, err := Build([]Object{
+		user, object(infra, "InfraCluster", "c", "Cluster/c"),
+		shared(elsewhere(object(coreGroup, "ClusterClass", "far"))), shared(elsewhere(object(infra, "Template", "referenced"))),
+		shared(object(coreGroup, "ClusterClass", "near")), object(coreGroup, "ClusterClass", "own"),
+		object(infra, "Template", "both", "ClusterClass/near", "ClusterClass/own"), object(infra, "Template", "own", "ClusterClass/own"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"0 ClusterClass/far global", "0 ClusterClass/near global", "0 ClusterClass/own", "0 Template/referenced global",
+		"1 Cluster/c", "1 Template/both global", "1 Template/own", "2 InfraCluster/c",
+	}
+	got := transcript(g)
+	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -248,7 +248,7 @@ func (c *Copier) own(ctx context.Context, source, current *unstructured.Unstruct
 func (c *Copier) namespaces(ctx context.Context, g *graph.Graph) error {
 	for _, n := range g.Nodes {
 		name := n.GetNamespace()
-		if name == "" || c.spaces[name] {
+		if name == "" || c.spaces[name] || n.Global && c.Current(n.Key()) != nil {
 			continue
 		}
 		if err := EnsureNamespace(ctx, c.Target, name); err != nil {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -34,6 +35,8 @@ type Options struct {
 	Forget func(cluster types.NamespacedName)
 	// Clusters connects to workload clusters. Nil: the connections are not reported.
 	Clusters *remote.Clusters
+	// Classes reads ClusterClasses, also of namespaces that the manager does not watch. Nil: the manager's client does.
+	Classes client.Reader
 	// ConnectionGrace is how long a connection may be down before the Cluster reports that. Zero: 50 seconds.
 	ConnectionGrace time.Duration
 }
@@ -42,7 +45,10 @@ type Options struct {
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
 	c := &Controller{Clients: step.ClientsOf(mgr, "cluster-controller", o.Filter), forget: o.Forget, hooks: o.LifecycleHooks}
-	c.Recent, c.connectionGrace = o.Recent, o.ConnectionGrace
+	c.Recent, c.connectionGrace, c.classes = o.Recent, o.ConnectionGrace, o.Classes
+	if c.classes == nil {
+		c.classes = c.Client
+	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	if o.Clusters != nil {

@@ -89,7 +89,7 @@ func (c *Controller) gates(ctx context.Context, cluster *clusterv1.Cluster) ([]c
 		return cluster.Spec.AvailabilityGates, nil
 	}
 	class := &clusterv1.ClusterClass{}
-	err := c.Client.Get(ctx, cluster.GetClassKey(), class, client.UnsafeDisableDeepCopy)
+	err := c.classes.Get(ctx, cluster.GetClassKey(), class, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading the availability gates of ClusterClass %s: %w", cluster.GetClassKey(), err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -22,6 +23,8 @@ type Controller struct {
 	hooks  bool
 	// connection returns the state of the connection to the API server of a Cluster. Nil: connections are not reported.
 	connection func(ctx context.Context, cluster types.NamespacedName) connection
+	// classes is Options.Classes.
+	classes client.Reader
 	// connectionGrace is Options.ConnectionGrace.
 	connectionGrace time.Duration
 }

@@ -42,9 +42,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	})}
 	clients := w.ForController()
 	w.Controller = &Controller{
-		Clients: clients,
-		forget:  func(key types.NamespacedName) { w.forgotten = append(w.forgotten, key) },
-		follow:  fakeapi.Follower(t, clients, &clusterv1.ClusterList{}),
+		Clients: clients, classes: clients.Client,
+		forget: func(key types.NamespacedName) { w.forgotten = append(w.forgotten, key) },
+		follow: fakeapi.Follower(t, clients, &clusterv1.ClusterList{}),
 	}
 	w.follow.Live = clients.Live
 	return w

@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/providers/internal/extension"
@@ -39,6 +40,8 @@ type Options struct {
 	Lifecycle Caller
 	// Upgrades asks extensions for the versions of upgrades. If it is nil, classes with such an extension cannot upgrade Clusters.
 	Upgrades plan.UpgradePlans
+	// Elsewhere has the ClusterClasses of namespaces that the manager does not watch; nil if it watches all.
+	Elsewhere *classes.Elsewhere
 	// Clusters connects to workload clusters, for the versions of the Nodes of MachinePools. It must cache Nodes. If it is nil, a
 	// MachinePool counts as upgraded as soon as its spec is.
 	Clusters *remote.Clusters
@@ -51,7 +54,7 @@ const controllerName = "topology/cluster"
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	clients := step.ClientsOf(mgr, controllerName, o.Filter)
 	clients.Recent = o.Recent
-	c := newController(clients, mgr.GetCache(), plan.NewClasses(o.Extension))
+	c := newController(clients, o.Elsewhere.Over(mgr.GetCache(), mgr.GetCache()), plan.NewClasses(o.Extension))
 	c.Planner.Upgrades = o.Upgrades
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -73,8 +76,23 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	watcher := external.NewWatcher(built, mgr.GetCache())
 	h := handler.EnqueueRequestsFromMapFunc(byOwner(mgr.GetCache()))
+	var elsewhere *external.Watcher
+	if o.Elsewhere != nil {
+		elsewhere = external.NewWatcher(built, o.Elsewhere.Informers())
+		c.WatchClass = func(ctx context.Context, class client.ObjectKey) error {
+			if !o.Elsewhere.Has(class) {
+				return nil
+			}
+			return o.Elsewhere.Watch(ctx, built.Watch, handler.EnqueueRequestsFromMapFunc(ofClass(mgr.GetCache())))
+		}
+	}
 	c.Watch = func(ctx context.Context, kinds []*unstructured.Unstructured) error {
 		for _, kind := range kinds {
+			if o.Elsewhere.Has(client.ObjectKeyFromObject(kind)) {
+				if err := elsewhere.Watch(ctx, kind.GroupVersionKind(), h, relevantObject()); err != nil {
+					return err
+				}
+			}
 			if err := watcher.Watch(ctx, kind.GroupVersionKind(), h, relevantObject()); err != nil {
 				return err
 			}
@@ -133,7 +151,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 }
 
 // newController returns a Controller that reads from a cache and applies through outside.Client.
-func newController(clients step.Clients, cached client.Reader, classes *plan.Classes) *Controller {
+func newController(clients step.Clients, cached client.Reader, compiled *plan.Classes) *Controller {
 	schemas := ssa.NewSchemas(cached, clients.Live)
 	applier := ssa.NewApplier(clients.Client, schemas, plan.FieldManager)
 	return &Controller{
@@ -141,9 +159,10 @@ func newController(clients step.Clients, cached client.Reader, classes *plan.Cla
 		Planner: &plan.Planner{
 			Reader:   cached,
 			External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},
-			Compare:  applier, Classes: classes,
+			Compare:  applier, Classes: compiled,
 		},
 		Watch:        func(context.Context, []*unstructured.Unstructured) error { return nil },
+		WatchClass:   func(context.Context, client.ObjectKey) error { return nil },
 		concurrently: concurrently,
 	}
 }

@@ -33,6 +33,8 @@ type Controller struct {
 	Applier Applier
 	// Watch starts watching the kinds of these objects, unless they are watched already.
 	Watch func(ctx context.Context, kinds []*unstructured.Unstructured) error
+	// WatchClass starts watching a class that the manager's cache does not have, before it is read.
+	WatchClass func(ctx context.Context, class client.ObjectKey) error
 	// hooks is Planner.Hooks, nil without the feature gate RuntimeSDK.
 	hooks *lifecycleHooks
 	// clean holds the UIDs of Clusters that have no leftover templates: see leftovers.

@@ -168,7 +168,7 @@ func TestHealthChecks(t *testing.T) {
 	}
 	ofClass := clusterv1.MachineDeploymentClassHealthCheck{Checks: unhealthy("False")}
 	limited := clusterv1.MachineDeploymentHealthCheckRemediation{MaxInFlight: new(intstr.FromInt32(1))}
-	all, half := intstr.FromString("100%"), intstr.FromString("50%")
+	half := intstr.FromString("50%")
 	own := clusterv1.MachineDeploymentTopologyHealthCheck{Checks: unhealthy("Unknown")}
 	own.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = &half
 	ownButOff := own
@@ -186,10 +186,10 @@ func TestHealthChecks(t *testing.T) {
 			reason: "limits of remediations are none", class: clusterv1.MachineDeploymentClassHealthCheck{Remediation: limited},
 			topology: healthCheck{Remediation: limited},
 		},
-		"Class":     {reason: "the class defines the check", class: ofClass, want: "False", limit: &all},
+		"Class":     {reason: "the class defines the check", class: ofClass, want: "False"},
 		"Off":       {reason: "the topology disables the check", class: ofClass, topology: healthCheck{Enabled: &no}},
-		"On":        {reason: "the topology enables the class's check", class: ofClass, topology: healthCheck{Enabled: &yes}, want: "False", limit: &all},
-		"Limited":   {reason: "a limit does not replace the class's check", class: ofClass, topology: healthCheck{Remediation: limited}, want: "False", limit: &all},
+		"On":        {reason: "the topology enables the class's check", class: ofClass, topology: healthCheck{Enabled: &yes}, want: "False"},
+		"Limited":   {reason: "a limit does not replace the class's check", class: ofClass, topology: healthCheck{Remediation: limited}, want: "False"},
 		"Own":       {reason: "the topology's definition replaces all of the class's", class: ofClass, topology: own, want: "Unknown", limit: &half},
 		"OwnButOff": {reason: "a disabled check is ignored even if it is defined", topology: ownButOff},
 	}

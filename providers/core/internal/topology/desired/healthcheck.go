@@ -4,7 +4,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -25,7 +24,7 @@ func healthCheckClass(
 }
 
 // healthCheck returns a MachineHealthCheck of the Machines that have a label, with the selector that Cluster API v1.7 and v1.14 write, and
-// with the defaults that admission sets, so that applying it again changes nothing. It is nil if class is undefined.
+// with the default of the timeout that they set. It is nil if class is undefined.
 func healthCheck(
 	cluster *clusterv1.Cluster, name string, class clusterv1.ControlPlaneClassHealthCheck, label, value string,
 ) *clusterv1.MachineHealthCheck {
@@ -33,9 +32,6 @@ func healthCheck(
 		return nil
 	}
 	class = *class.DeepCopy()
-	all := intstr.FromString("100%")
-	trigger := &class.Remediation.TriggerIf
-	trigger.UnhealthyLessThanOrEqualTo = or(trigger.UnhealthyLessThanOrEqualTo, &all)
 	class.Checks.NodeStartupTimeoutSeconds = or(class.Checks.NodeStartupTimeoutSeconds,
 		ptr.To(int32(clusterv1.DefaultNodeStartupTimeout/time.Second)))
 	return &clusterv1.MachineHealthCheck{

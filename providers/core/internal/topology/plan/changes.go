@@ -2,10 +2,12 @@ package plan
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 )
@@ -73,6 +75,11 @@ func (c *comparison) change(ctx context.Context, object *unstructured.Unstructur
 		return Change{}, err
 	}
 	change := Change{Live: live, Desired: object}
+	if object.GetKind() == clusterv1.MachineHealthCheckKind {
+		if err := keepLimit(live, object); err != nil {
+			return Change{}, fmt.Errorf("comparing %s: %w", Describe(object), err)
+		}
+	}
 	if object == c.want.InfrastructureCluster {
 		change.Options = leaveEndpoint()
 	}
