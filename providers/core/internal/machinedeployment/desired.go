@@ -129,6 +129,7 @@ func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rol
 	if target.Frozen {
 		out[clusterv1.DisableMachineCreateAnnotation] = "true"
 	}
+	s.setMoves(out, live, current, target)
 	return out
 }
 
