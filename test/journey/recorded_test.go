@@ -202,7 +202,7 @@ func (s *stored) parse(v version) map[string]any {
 // A free port replaces that of its API server.
 func (w *World) load(s *stored, state recorded.State) {
 	w.t.Helper()
-	host, recordedPort := state.Cluster.Spec.ControlPlaneEndpoint.Host, state.Cluster.Spec.ControlPlaneEndpoint.Port
+	recordedPort := state.Cluster.Spec.ControlPlaneEndpoint.Port
 	port := shared.Management(w.t).freePortBelow(w.t, 24000)
 	replaced := strings.NewReplacer(
 		`"namespace":"default"`, `"namespace":`+strconv.Quote(w.Namespace),
@@ -218,7 +218,7 @@ func (w *World) load(s *stored, state recorded.State) {
 		objects = append(objects, moved)
 	}
 	s.put(objects)
-	w.loadSecrets(client.ObjectKey{Namespace: w.Namespace, Name: state.Cluster.Name}, fmt.Sprintf("https://%s:%d", host, port), state.Secrets)
+	w.loadSecrets(client.ObjectKey{Namespace: w.Namespace, Name: state.Cluster.Name}, managedServer(port), state.Secrets)
 }
 
 // loadSecrets creates Secrets as they were recorded, with certificates of new CAs. Bootstrap data stays what it is: the machines run.

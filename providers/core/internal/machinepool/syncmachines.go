@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/blang/semver/v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,8 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// syncMachines updates labels, annotations, timeouts and taints of the Machines from the template in place, and makes the pool the
-// controller of those that lost their owner reference. It keeps what other clients set.
+// syncMachines updates labels, annotations, timeouts and taints of the Machines from the template in place, and their version from their
+// kubelet. It makes the pool the controller of those that lost their owner reference, and keeps what other clients set.
 func (c *Controller) syncMachines(ctx context.Context, s *scope) (step.Result, error) {
 	existing := s.byInfraMachine()
 	for _, infra := range s.infraMachines {
@@ -72,8 +74,26 @@ func (c *Controller) inPlace(s *scope, m *clusterv1.Machine) *clusterv1.Machine 
 	if !slices.Contains(m.Finalizers, clusterv1.MachineFinalizer) {
 		out.Finalizers = nil // the Machine controller adds it
 	}
-	out.Spec.Version, out.Spec.InfrastructureRef = m.Spec.Version, m.Spec.InfrastructureRef
+	out.Spec.Version, out.Spec.InfrastructureRef = versionOf(m), m.Spec.InfrastructureRef
 	return out
+}
+
+// versionOf returns the version of a Machine's kubelet, which the infrastructure decides: it may update machines in place, or create them
+// with another version. Until the kubelet reports one, it is that of the template from which the Machine was created.
+func versionOf(m *clusterv1.Machine) string {
+	kubelet := kubeletVersion(m)
+	if _, err := semver.Parse(strings.TrimPrefix(kubelet, "v")); err != nil || !strings.HasPrefix(kubelet, "v") {
+		return m.Spec.Version
+	}
+	return kubelet
+}
+
+// kubeletVersion returns the version that a Machine's kubelet has reported.
+func kubeletVersion(m *clusterv1.Machine) string {
+	if m.Status.NodeInfo == nil {
+		return ""
+	}
+	return m.Status.NodeInfo.KubeletVersion
 }
 
 // apply applies the desired state of a Machine if it differs, and returns the Machine as it is then. live is nil for a new one.

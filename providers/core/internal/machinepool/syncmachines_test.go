@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // TestMachinesInPlace changes the template: metadata and timeouts follow, the version does not, and what users set is kept. A
@@ -44,5 +46,29 @@ func TestMachinesInPlace(t *testing.T) {
 	m := w.machine("w-1")
 	if diff := cmp.Diff(want, outcome{m.Labels, m.Annotations, m.OwnerReferences, m.Finalizers, m.Spec}); diff != "" || m.UID != before.UID {
 		t.Errorf("UID %s, was %s; -want +got:\n%s", m.UID, before.UID, diff)
+	}
+}
+
+// TestMachinesHaveTheVersionOfTheirKubelet: the infrastructure decides which version a machine has.
+func TestMachinesHaveTheVersionOfTheirKubelet(t *testing.T) {
+	for _, tc := range []struct{ reason, kubelet, want string }{
+		{"it reports another version", "v1.36.3", "v1.36.3"},
+		{"a distribution adds to it", "v1.36.3-eks-5e0fdde", "v1.36.3-eks-5e0fdde"},
+		{"it reports none yet", "", "v1.35.4"},
+		{"what it reports is no version", "1.x", "v1.35.4"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newStale(t)
+			w.infraMachine("w-1")
+			w.mustReconcile()
+			m := w.machine("w-1")
+			m.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: tc.kubelet}
+			testenv.Must(t, w.Status().Update(t.Context(), m))
+			w.mustReconcile()
+			w.mustReconcile()
+			if got := w.machine("w-1").Spec.Version; got != tc.want {
+				t.Errorf("the version is %s, want %s", got, tc.want)
+			}
+		})
 	}
 }

@@ -54,10 +54,10 @@ func values(of func(*clusterv1.MachinePool) []string) client.IndexerFunc {
 }
 
 // machineChanges selects the changes of Machines that the controller depends on, which are not those of their status, except for
-// the request to remediate them.
+// the request to remediate them, and the version of their kubelet.
 func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
-		return metadataChanged(before, after) || before.Generation != after.Generation ||
+		return metadataChanged(before, after) || before.Generation != after.Generation || kubeletVersion(before) != kubeletVersion(after) ||
 			condition.IsFalse(before, clusterv1.MachineOwnerRemediatedV1Beta1Condition) !=
 				condition.IsFalse(after, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 	}))
