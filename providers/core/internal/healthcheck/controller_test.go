@@ -177,7 +177,9 @@ func TestFleetCountsWhatIsDue(t *testing.T) {
 	testenv.Must(t, err)
 	w.check.control.fleet.limits = limits
 	for _, name := range []string{"a", "b", "c"} {
-		w.change(name, func(m *clusterv1.Machine) { condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition)) })
+		w.change(name, func(m *clusterv1.Machine) {
+			condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
+		})
 	}
 	w.becomes(corev1.ConditionUnknown, time.Hour, "a", "b")
 	w.settled()
