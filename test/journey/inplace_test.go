@@ -77,8 +77,8 @@ func TestInPlaceUpdatesOfWorkers(t *testing.T) {
 	w := newExtensionWorld(t)
 	able := &extensiontest.InPlace{Cannot: []string{"version"}}
 	server := extensiontest.Serve(t, extensiontest.Options{}, able.ServeHTTP)
-	testenv.Must(t, w.Client.Create(t.Context(), w.extensionConfig("in-place", byURL(server))))
-	w.discovered("in-place", "True can-update-set.in-place can-update.in-place update.in-place")
+	testenv.Must(t, w.Client.Create(t.Context(), w.extensionConfig("workers-in-place", byURL(server))))
+	w.discovered("workers-in-place", "True can-update-set.workers-in-place can-update.workers-in-place update.workers-in-place")
 
 	c := w.Plain(Plain{ControlPlanes: 1, Workers: 3}.String())
 	c.Eventually("the Cluster is ready", Ready, ControlPlanes(1), Workers(3))

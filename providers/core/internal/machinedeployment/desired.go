@@ -1,6 +1,7 @@
 package machinedeployment
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 		Spec: clusterv1.MachineSetSpec{
 			ClusterName: md.Spec.ClusterName,
 			Replicas:    ptr.To(target.Replicas),
-			Deletion:    clusterv1.MachineSetDeletionSpec{Order: md.Spec.Deletion.Order},
+			Deletion:    clusterv1.MachineSetDeletionSpec{Order: cmp.Or(md.Spec.Deletion.Order, clusterv1.RandomMachineSetDeletionOrder)},
 			Selector:    selector(md, live, id),
 			Template:    *md.Spec.Template.DeepCopy(),
 			// It only concerns new Machines, so that it may change at any time.
@@ -52,12 +53,23 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 	}
 	set.Labels = s.labels(id)
 	set.Spec.Template.Labels = maps.Clone(set.Labels)
-	if live != nil && live.Spec.Template.Labels[clusterv1.MachineDeploymentNameLabel] == "" {
-		// The MachineSet controller gives it to Machines, so that other versions of Cluster API leave it out: it is not worth a write.
-		delete(set.Spec.Template.Labels, clusterv1.MachineDeploymentNameLabel)
+	if live != nil {
+		leaveOut(set, live)
 	}
 	maps.Copy(set.Spec.Template.Labels, set.Spec.Selector.MatchLabels) // the selector must keep matching
 	return set
+}
+
+// leaveOut leaves out what other versions of Cluster API do not write into MachineSets, as long as it means the same: no MachineSet that they
+// have created is worth a write for it.
+func leaveOut(set, live *clusterv1.MachineSet) {
+	if live.Spec.Template.Labels[clusterv1.MachineDeploymentNameLabel] == "" {
+		// The MachineSet controller gives it to Machines.
+		delete(set.Spec.Template.Labels, clusterv1.MachineDeploymentNameLabel)
+	}
+	if live.Spec.Deletion.Order == "" && set.Spec.Deletion.Order == clusterv1.RandomMachineSetDeletionOrder {
+		set.Spec.Deletion.Order = "" // It is the default.
+	}
 }
 
 // labels returns the labels of a MachineSet and its Machines: those of the template, and those that identify Cluster, deployment

@@ -56,6 +56,8 @@ func TestAnnotations(t *testing.T) {
 			want: a{revision: "2", desired: "1", most: "2"}},
 		"Frozen": {reason: "a frozen set has the annotation", set: annotated("s", a{revision: "2"}), old: true, target: rollout.Target{Replicas: 1, Frozen: true},
 			want: a{revision: "2", desired: "3", most: "4", frozen: "true"}},
+		"Unfrozen": {reason: "v1.14 leaves false", set: annotated("s", a{revision: "2", frozen: "false"}), target: rollout.Target{Replicas: 1},
+			want: a{revision: "2", desired: "3", most: "4", frozen: "false"}},
 		"Thawed": {reason: "the annotation is removed when the set is no longer frozen", set: annotated("s", a{revision: "2", frozen: "true"}), target: rollout.Target{Replicas: 1},
 			want: a{revision: "2", desired: "3", most: "4"}},
 	}
@@ -86,8 +88,9 @@ func TestDesiredOldSet(t *testing.T) {
 	md.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To(int32(9))
 	md.Spec.Selector.MatchLabels = map[string]string{"tier": "two"}
 	live := machineSet("old", 1, 2, func(m *clusterv1.MachineTemplateSpec) {
-		m.Spec.Version, m.Labels = "v1.29.0", map[string]string{"tier": "one", "more": "labels"}
+		m.Spec.Version, m.Labels = "v1.29.0", map[string]string{"tier": "one", "more": "labels", clusterv1.MachineDeploymentNameLabel: "md"}
 	})
+	live.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
 	live.Labels = map[string]string{clusterv1.MachineDeploymentUniqueLabel: "1-abc"}
 	live.Finalizers = []string{clusterv1.MachineSetTopologyFinalizer, "other"}
 	live.Spec.Selector.MatchLabels = map[string]string{"tier": "one", clusterv1.MachineDeploymentUniqueLabel: "1-abc"}
@@ -120,5 +123,11 @@ func TestDesiredOldSet(t *testing.T) {
 	md.Spec.Template.Spec.MinReadySeconds, want.Spec.Template.Spec.MinReadySeconds = ptr.To(int32(0)), nil
 	if diff := cmp.Diff(want, s.desired(live, rollout.Target{Replicas: 1})); diff != "" {
 		t.Errorf("old MachineSet without minReadySeconds, which is zero (-want +got):\n%s", diff)
+	}
+	delete(live.Spec.Template.Labels, clusterv1.MachineDeploymentNameLabel)
+	delete(want.Spec.Template.Labels, clusterv1.MachineDeploymentNameLabel)
+	live.Spec.Deletion.Order, want.Spec.Deletion.Order = "", ""
+	if diff := cmp.Diff(want, s.desired(live, rollout.Target{Replicas: 1})); diff != "" {
+		t.Errorf("MachineSet of another version of Cluster API (-want +got):\n%s", diff)
 	}
 }

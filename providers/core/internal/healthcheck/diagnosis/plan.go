@@ -91,8 +91,8 @@ func (p *Plan) Restricted() bool {
 	return len(p.with(Unhealthy)) > len(p.Remediable()) && (!p.Allowed || len(p.Due()) > 0)
 }
 
-// Due returns the Machines whose remediation has to begin, and that a Brake can hold back: unhealthy ones whose owner was not asked yet, and
-// that no user annotated.
+// Due returns the Machines whose remediation has to begin, and that a Brake can hold back: unhealthy ones whose owner was not asked yet,
+// and that no user annotated.
 func (p *Plan) Due() []*clusterv1.Machine {
 	var out []*clusterv1.Machine
 	for _, f := range p.Findings {
