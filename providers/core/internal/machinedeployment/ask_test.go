@@ -58,6 +58,7 @@ func newUpdatable(t *testing.T, u *updater) *updatable {
 	w := &updatable{stale: newStale(t)}
 	zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
 	w.md = w.deployment(3, func(md *clusterv1.MachineDeployment) {
+		md.Spec.Rollout.Strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
 		md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, md.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = &zero, &one
 	})
 	w.c = newController(w.api.ForController())

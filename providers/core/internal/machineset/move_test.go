@@ -18,7 +18,7 @@ import (
 
 func updating(m *clusterv1.Machine) { inplace.Mark(m) }
 
-func failed(m *clusterv1.Machine) {
+func failing(m *clusterv1.Machine) {
 	inplace.Mark(m)
 	m.SetConditions([]metav1.Condition{report.True(clusterv1.MachineUpdatingCondition, clusterv1.MachineInPlaceUpdateFailedReason, "")})
 }
@@ -38,7 +38,7 @@ func TestHandOver(t *testing.T) {
 		{reason: "an unhealthy one, too", b: []func(*clusterv1.Machine){nodeUnhealthy}, n: 2, remove: []string{"b"}, move: []string{"a"}},
 		{reason: "one without a Node waits, and no other one moves in its place", b: []func(*clusterv1.Machine){withoutNode}, n: 1},
 		{reason: "one that is being updated waits", b: []func(*clusterv1.Machine){updating}, n: 1},
-		{reason: "one whose update failed is deleted", b: []func(*clusterv1.Machine){failed}, n: 1, remove: []string{"b"}},
+		{reason: "one whose update failed is deleted", b: []func(*clusterv1.Machine){failing}, n: 1, remove: []string{"b"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			of := func(name string, change []func(*clusterv1.Machine)) *clusterv1.Machine {
