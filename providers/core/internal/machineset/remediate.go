@@ -71,11 +71,9 @@ func (c *Controller) remediations(ctx context.Context, s *scope) (now, later []*
 		md.Spec.Remediation.MaxInFlight)
 	if inFlight(s.machines) < limit && !s.live {
 		// Machines that the cache does not show as deleted yet would let too many others be deleted.
-		own, _, err := list(ctx, c.Live, s.set)
-		if err != nil {
+		if s.machines, _, err = list(ctx, c.Live, s.set); err != nil {
 			return nil, nil, "", err
 		}
-		s.machines, s.moved = split(s.set, own)
 		s.live = true
 	}
 	now = toRemediate(s.machines)
