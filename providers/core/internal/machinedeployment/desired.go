@@ -60,8 +60,8 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 	return set
 }
 
-// leaveOut leaves out what other versions of Cluster API do not write into MachineSets, as long as it means the same: no MachineSet that they
-// have created is worth a write for it.
+// leaveOut leaves out what other versions of Cluster API do not write into MachineSets, as long as it means the same: no MachineSet that
+// they have created is worth a write for it.
 func leaveOut(set, live *clusterv1.MachineSet) {
 	if live.Spec.Template.Labels[clusterv1.MachineDeploymentNameLabel] == "" {
 		// The MachineSet controller gives it to Machines.
