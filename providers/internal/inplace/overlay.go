@@ -15,7 +15,11 @@ func Overlaid(is, wanted *unstructured.Unstructured, ours *fieldpath.Set) *unstr
 	out := is.DeepCopy()
 	spec, _, _ := unstructured.NestedMap(is.Object, "spec")
 	template, _, _ := unstructured.NestedMap(wanted.Object, "spec")
-	out.Object["spec"] = overlay(spec, template, ours.WithPrefix(fieldpath.MakePathOrDie("spec")[0]))
+	if merged := overlay(spec, template, ours.WithPrefix(fieldpath.MakePathOrDie("spec")[0])); len(merged) > 0 {
+		out.Object["spec"] = merged
+	} else {
+		delete(out.Object, "spec") // v1beta2 neither stores nor accepts empty objects.
+	}
 	annotations := maps.Clone(is.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}

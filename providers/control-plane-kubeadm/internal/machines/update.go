@@ -185,7 +185,11 @@ func (mgr *Manager) begin(ctx context.Context, u *update) error {
 		return err
 	}
 	if err := mgr.write(ctx, u.infrastructure, func() {
-		u.infrastructure.Object["spec"] = u.desiredInfrastructure.Object["spec"]
+		if spec, ok := u.desiredInfrastructure.Object["spec"]; ok {
+			u.infrastructure.Object["spec"] = spec
+		} else {
+			delete(u.infrastructure.Object, "spec")
+		}
 		u.infrastructure.SetAnnotations(u.desiredInfrastructure.GetAnnotations())
 		inplace.Mark(u.infrastructure)
 	}); err != nil {

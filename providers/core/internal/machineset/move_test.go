@@ -75,13 +75,17 @@ func newHandingOver(t *testing.T) *handingOver {
 	for _, m := range w.machines() {
 		w.bringUp(&m)
 	}
-	owner := metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: "md", UID: "md", Controller: new(bool)}
-	*owner.Controller = true
-	zero := int32(0)
+	// It exists: the garbage collector would delete the sets.
+	md := w.build.MachineDeployment("md", func(md *clusterv1.MachineDeployment) {
+		md.Spec.Replicas, md.Spec.Template = new(int32), *w.from.Spec.Template.DeepCopy()
+		md.Spec.Selector = w.from.Spec.Selector
+	})
+	w.create(md)
+	owner := *metav1.NewControllerRef(md, clusterv1.GroupVersion.WithKind("MachineDeployment"))
 	w.to = w.build.MachineSet("n", func(set *clusterv1.MachineSet) {
 		set.OwnerReferences = []metav1.OwnerReference{owner}
 		set.Annotations = map[string]string{clusterv1.MachineSetReceiveMachinesFromMachineSetsAnnotation: "s"}
-		set.Spec.Replicas, set.Spec.Deletion.Order = &zero, "Random"
+		set.Spec.Replicas, set.Spec.Deletion.Order = new(int32), "Random"
 		template := &set.Spec.Template.Spec
 		template.Version = "v1.30.1"
 		template.Bootstrap.ConfigRef = *object.Reference(bootstrap("KubeadmConfigTemplate"), "limited")
@@ -91,7 +95,7 @@ func newHandingOver(t *testing.T) *handingOver {
 	w.change(w.from, func() {
 		w.from.OwnerReferences = []metav1.OwnerReference{owner}
 		metav1.SetMetaDataAnnotation(&w.from.ObjectMeta, clusterv1.MachineSetMoveMachinesToMachineSetAnnotation, "n")
-		w.from.Spec.Replicas = &zero
+		w.from.Spec.Replicas = new(int32)
 	})
 	return w
 }

@@ -124,7 +124,11 @@ func (c *Controller) updateObject(
 	}
 	desired.SetAnnotations(annotations)
 	err = c.Patch(ctx, obj, func() {
-		obj.Object["spec"] = desired.Object["spec"]
+		if spec, ok := desired.Object["spec"]; ok {
+			obj.Object["spec"] = spec
+		} else {
+			delete(obj.Object, "spec")
+		}
 		obj.SetAnnotations(maps.Clone(desired.GetAnnotations()))
 		inplace.Mark(obj)
 	}, step.IfUnchanged)
