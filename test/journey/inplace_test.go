@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/extensiontest"
@@ -77,8 +77,8 @@ func TestInPlaceUpdatesOfWorkers(t *testing.T) {
 	w := newExtensionWorld(t)
 	able := &extensiontest.InPlace{Cannot: []string{"version"}}
 	server := extensiontest.Serve(t, extensiontest.Options{}, able.ServeHTTP)
-	testenv.Must(t, w.Client.Create(t.Context(), w.extensionConfig("in-place", byURL(server))))
-	w.discovered("in-place", "True can-update-set.in-place can-update.in-place update.in-place")
+	testenv.Must(t, w.Client.Create(t.Context(), w.extensionConfig("in-place-workers", byURL(server))))
+	w.discovered("in-place-workers", "True can-update-set.in-place-workers can-update.in-place-workers update.in-place-workers")
 
 	c := w.Plain(Plain{ControlPlanes: 1, Workers: 3}.String())
 	c.Eventually("the Cluster is ready", Ready, ControlPlanes(1), Workers(3))
@@ -90,20 +90,30 @@ func TestInPlaceUpdatesOfWorkers(t *testing.T) {
 	patch(`{"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}}`)
 	before := c.Snapshot()
 	still := c.Always("no Machine is replaced", SameMachines((*Snapshot).Workers, before))
-	limited := &bootstrapv1.KubeadmConfigTemplate{}
-	limited.Namespace, limited.Name = c.Namespace, "limited"
-	limited.Spec.Template.Spec.JoinConfiguration = &bootstrapv1.JoinConfiguration{
-		NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: map[string]string{"max-pods": "50"}},
+	bootstrap := func(kind, name string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion("bootstrap.cluster.x-k8s.io/v1beta1")
+		u.SetKind(kind)
+		u.SetNamespace(c.Namespace)
+		u.SetName(name)
+		return u
 	}
+	join := func(m clusterv1.Machine) map[string]any {
+		config := bootstrap("KubeadmConfig", m.Spec.Bootstrap.ConfigRef.Name)
+		testenv.Must(t, c.Client.Get(t.Context(), client.ObjectKeyFromObject(config), config))
+		fields, _, err := unstructured.NestedMap(config.Object, "spec", "joinConfiguration")
+		testenv.Must(t, err)
+		return fields
+	}
+	limited := bootstrap("KubeadmConfigTemplate", "limited")
+	testenv.Must(t, unstructured.SetNestedField(limited.Object, "50", "spec", "template", "spec", "joinConfiguration", "nodeRegistration", "kubeletExtraArgs", "max-pods"))
 	testenv.Must(t, c.Client.Create(t.Context(), limited))
 	patch(`{"spec": {"template": {"spec": {"bootstrap": {"configRef": {"name": "limited"}}}}}}`)
 	c.Eventually("the kubelets are changed in place", updatedInPlace(able, (*Snapshot).Workers), Ready, Workers(3))
 	still()
 	for _, m := range c.Snapshot().Workers() {
-		config := &bootstrapv1.KubeadmConfig{}
-		testenv.Must(t, c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}, config))
-		if join := config.Spec.JoinConfiguration; join == nil || join.NodeRegistration.KubeletExtraArgs["max-pods"] != "50" || join.Discovery.BootstrapToken == nil {
-			t.Errorf("KubeadmConfig %s: %+v", config.Name, config.Spec)
+		if pods, _, _ := unstructured.NestedString(join(m), "nodeRegistration", "kubeletExtraArgs", "max-pods"); pods != "50" {
+			t.Errorf("Machine %s has max-pods %q", m.Name, pods)
 		}
 	}
 
