@@ -39,7 +39,9 @@ func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/discovery"):
 		var handlers []any
-		for name, hook := range map[string]string{"can-update": "CanUpdateMachine", "can-update-set": "CanUpdateMachineSet", "update": "UpdateMachine"} {
+		for name, hook := range map[string]string{
+			"can-update": "CanUpdateMachine", "can-update-set": "CanUpdateMachineSet", "update": "UpdateMachine",
+		} {
 			of := fields{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": hook}
 			handlers = append(handlers, fields{"name": name, "requestHook": of})
 		}

@@ -33,8 +33,8 @@ func Overlaid(is, wanted *unstructured.Unstructured, ours *fieldpath.Set) *unstr
 	return out
 }
 
-// overlay overlays an object by another one, and removes fields that are owned and that the other one does not have. Lists are replaced as a
-// whole.
+// overlay overlays an object by another one, and removes fields that are owned and that the other one does not have. Lists are replaced as
+// a whole.
 func overlay(is, wanted map[string]any, ours *fieldpath.Set) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, wanted)

@@ -84,7 +84,7 @@ func workersUpdateInPlace(r Run) []Violation {
 		minimum := r.Scenario.Limits.MinWorkers
 		complete = complete || serving >= minimum
 		if complete && serving < minimum {
-			return &Violation{Detail: fmt.Sprintf("%d workers are neither being updated in place nor deleted, at least %d must be", serving, minimum)}
+			return &Violation{Detail: fmt.Sprintf("%d workers are neither updated in place nor deleted, at least %d must be", serving, minimum)}
 		}
 		return nil
 	})

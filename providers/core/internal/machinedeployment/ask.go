@@ -56,8 +56,8 @@ func (c *Controller) ask(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// canUpdate reports whether the Machines of an old MachineSet can be updated in place. It only asks if it does not have the answer for these
-// two templates.
+// canUpdate reports whether the Machines of an old MachineSet can be updated in place. It only asks if it does not have the answer for
+// these two templates.
 func (c *Controller) canUpdate(ctx context.Context, s *scope, set *clusterv1.MachineSet, handlers []string) (bool, error) {
 	md := s.deployment
 	question := fmt.Sprint(md.UID, hashOf(&set.Spec.Template, md.Namespace), hashOf(&md.Spec.Template, md.Namespace), handlers)

@@ -32,8 +32,8 @@ func (s *scope) moved() int {
 	return n
 }
 
-// setMoves sets the annotations by which MachineSets hand over Machines that can be updated in place. The plan has counted all Machines that
-// have arrived, whatever happens to the rollout: acknowledged are these, so that none is counted twice.
+// setMoves sets the annotations by which MachineSets hand over Machines that can be updated in place. The plan has counted all Machines
+// that have arrived, whatever happens to the rollout: acknowledged are these, so that none is counted twice.
 func (s *scope) setMoves(annotations map[string]string, live *clusterv1.MachineSet, current bool, target rollout.Target) {
 	for _, key := range []string{
 		clusterv1.MachineSetMoveMachinesToMachineSetAnnotation, clusterv1.MachineSetReceiveMachinesFromMachineSetsAnnotation,

@@ -119,7 +119,8 @@ func same(live, cached *clusterv1.MachineSet) bool {
 // so that it was not moved here with Machines of other names; it has adopted no Machines; and no Machine has been deleted, which
 // would start the next generation of names. Sets that receive Machines of others, or spread their Machines have to know all of them.
 func (c *Controller) collides(s *scope, decision change) bool {
-	if spreads(s.set) || len(decision.delete) > 0 || len(decision.move) > 0 || inplace.Receives(s.set, "") || !c.Recent.CreatedHere(s.set) || s.orphans > 0 ||
+	if spreads(s.set) || len(decision.delete) > 0 || len(decision.move) > 0 || inplace.Receives(s.set, "") ||
+		!c.Recent.CreatedHere(s.set) || s.orphans > 0 ||
 		currentGeneration(s.set, s.machines) > 0 {
 		return false
 	}

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// update writes what is desired of Machines that were moved here, as soon as the replicas of the set include them, in the order that package
-// inplace documents. An interrupted update is continued.
+// update writes what is desired of Machines that were moved here, as soon as the replicas of the set include them, in the order that
+// package inplace documents. An interrupted update is continued.
 func (c *Controller) update(ctx context.Context, s *scope) (step.Result, error) {
 	if !c.inPlace {
 		return step.Done(), nil
