@@ -19,8 +19,8 @@ import (
 )
 
 // handOver returns which of n surplus Machines to hand over to the set of the new template, and which to delete, because they are marked
-// for it, broken, or could not be updated. Machines that have no Node yet or are being updated wait; they are among the n, so that no available
-// Machine moves in their place.
+// for it, broken, or could not be updated. Machines that have no Node yet or are being updated wait; they are among the n, so that no
+// available Machine moves in their place.
 func handOver(set *clusterv1.MachineSet, machines []*clusterv1.Machine, n int, now time.Time) (move, remove []*clusterv1.Machine) {
 	ordered := toDelete(set, machines, len(machines), now)
 	slices.SortStableFunc(ordered, func(a, b *clusterv1.Machine) int { return int(fateOf(a)) - int(fateOf(b)) })
