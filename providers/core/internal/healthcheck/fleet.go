@@ -88,8 +88,8 @@ func (c *Controller) plan(ctx context.Context, in diagnosis.Input) (*diagnosis.P
 	if err != nil {
 		return nil, step.Terminal(err)
 	}
-	if due := p.Due(); p.Allowed && len(due) > 0 {
-		p.Brake, err = c.fleet.held(ctx, due)
+	if machines := p.Due(); p.Allowed && len(machines) > 0 {
+		p.Brake, err = c.fleet.held(ctx, machines)
 	}
 	return p, err
 }
