@@ -269,3 +269,29 @@ func TestAppliedAgain(t *testing.T) {
 	}
 	testenv.Must(t, w.workloads["c"].Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "x"}, &corev1.ConfigMap{}))
 }
+
+// TestSlowCache: a reconcile that follows at once, with a cache that gets the results a little later, applies nothing again.
+func TestSlowCache(t *testing.T) {
+	w := newWorld(t, set("s", always, inConfigMap("m")), configMap("m", yaml("x")))
+	w.VisibleWait = time.Minute
+	reads := 0
+	w.Before = func(r fakeapi.Request) error {
+		switch {
+		case r.Kind != "ClusterResourceSetBinding":
+		case r.Verb == "patch":
+			w.Cache.FreezeObjects(w.binding("c"))
+			reads = 0
+		case r.Cached:
+			if reads++; reads == 3 {
+				w.Cache.Thaw()
+			}
+		}
+		return nil
+	}
+	w.run("c")
+	w.quiet()
+	w.run("c")
+	if len(w.Writes)+len(w.workloads["c"].Requests) > 0 {
+		t.Errorf("writes %v, requests to the workload cluster %v", w.Writes, w.workloads["c"].Requests)
+	}
+}

@@ -26,6 +26,7 @@ func (c *Controller) record(ctx context.Context, s *scope) (step.Result, error) 
 		uid := s.binding.UID
 		err := c.Patch(ctx, s.binding, func() { s.addResults() }, step.IfUnchanged)
 		if err == nil {
+			c.AwaitVisible(ctx, s.binding) // A reconcile that does not find the results applies the manifests again.
 			return c.requeue(s), errors.Join(s.errs...)
 		}
 		if !apierrors.IsConflict(err) || try == recordTries {
