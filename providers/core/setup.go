@@ -261,9 +261,11 @@ func (s *setup) controllers(ctx context.Context) error {
 		}),
 		machineset.Setup(ctx, s.mgr, machineset.Options{
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
-			NamedAfterTemplates: s.flags.namedAfterTemplates, Checks: s.flags.preflightChecks,
+			NamedAfterTemplates: s.flags.namedAfterTemplates, Checks: s.flags.preflightChecks, InPlace: s.updater() != nil,
 		}),
-		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
+		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{
+			Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent, Updater: s.updater(),
+		}),
 		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{
 			Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters,
 			MaxUnhealthyClusters: s.flags.maxUnhealthyClusters, MaxUnhealthyMachines: s.flags.maxUnhealthyMachines,

@@ -45,6 +45,7 @@ func TestFeatures(t *testing.T) {
 	still := c.Always("no Machine is replaced", journey.SameMachines((*journey.Snapshot).ControlPlane, before), journey.SameMachines((*journey.Snapshot).Workers, before))
 	stage(t, "changed taints", func() { changesTaints(t, c) })
 	stage(t, "changed kubelets of 3 control plane machines in place", func() { updatesInPlace(t, c) })
+	stage(t, "changed kubelets of 2 workers in place", func() { updatesWorkersInPlace(t, c) })
 	still()
 	stage(t, "drained a worker and replaced it", func() { drains(t, c) })
 	stage(t, "deleted", func() { gone(t, c) })
@@ -165,16 +166,8 @@ func extended(t *testing.T, w *journey.World) {
 func updatesInPlace(t *testing.T, c *journey.Subject) {
 	t.Helper()
 	plane := (*journey.Snapshot).ControlPlane
-	maxPods := func(want string) journey.Condition {
-		return onNodes(t, c, plane, func(n *corev1.Node) error {
-			if got := n.Status.Capacity.Pods().String(); got != want {
-				return fmt.Errorf("capacity for %s Pods, want %s", got, want)
-			}
-			return nil
-		})
-	}
-	c.Eventually("max-pods is that of the template", maxPods("100"))
-	before := started(t, c)
+	c.Eventually("max-pods is that of the template", maxPods(t, c, plane, "100"))
+	before := started(t, plane(c.Snapshot()))
 	api, members := writes(t, c), quorum(t, c)
 	const registration = `{"nodeRegistration": {"kubeletExtraArgs": [{"name": "max-pods", "value": "120"}]}}`
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
@@ -182,22 +175,56 @@ func updatesInPlace(t *testing.T, c *journey.Subject) {
 	if err := c.Client.Patch(t.Context(), kcp, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("the kubelets are changed", journey.Ready, journey.ControlPlanes(3), maxPods("120"), upToDate(t, c), c.WorkloadMatches)
+	c.Eventually("the kubelets are changed", journey.Ready, journey.ControlPlanes(3), maxPods(t, c, plane, "120"), upToDate(t, c), c.WorkloadMatches)
 	api.end(10 * time.Second)
 	members.end(10 * time.Second)
-	if diff := cmp.Diff(before, started(t, c)); diff != "" {
+	if diff := cmp.Diff(before, started(t, plane(c.Snapshot()))); diff != "" {
 		t.Errorf("containers, and when they were started (-before +after):\n%s", diff)
 	}
-	if left := kubectl(t, c, "get", "pods", "--namespace", "kube-system", "--selector", "app.kubernetes.io/name=test-extension", "--output", "name"); left != "" {
+	noPodsAreLeft(t, c)
+}
+
+// updatesWorkersInPlace does the same with the workers: their MachineDeployment gets another template.
+func updatesWorkersInPlace(t *testing.T, c *journey.Subject) {
+	t.Helper()
+	workers := (*journey.Snapshot).Workers
+	before := started(t, workers(c.Snapshot()))
+	md := &clusterv1beta2.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+	patch := `{"spec": {"template": {"spec": {"bootstrap": {"configRef": {"name": "features-limited"}}}}}}`
+	if err := c.Client.Patch(t.Context(), md, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	c.Eventually("the kubelets are changed", maxPods(t, c, workers, "90"), notUpdating(workers), journey.Ready, journey.Workers(2), c.WorkloadMatches)
+	if diff := cmp.Diff(before, started(t, workers(c.Snapshot()))); diff != "" {
+		t.Errorf("containers, and when they were started (-before +after):\n%s", diff)
+	}
+	noPodsAreLeft(t, c)
+}
+
+// noPodsAreLeft checks that the test extension has deleted its Pods.
+func noPodsAreLeft(t *testing.T, c *journey.Subject) {
+	t.Helper()
+	left := kubectl(t, c, "get", "pods", "--namespace", "kube-system", "--selector", "app.kubernetes.io/name=test-extension", "--output", "name")
+	if left != "" {
 		t.Errorf("Pods of the extension are left: %s", left)
 	}
 }
 
-// started returns the IDs of the containers of control plane machines, and when they were started.
-func started(t *testing.T, c *journey.Subject) []string {
+// maxPods is a Condition: the Nodes of these Machines have a capacity for so many Pods.
+func maxPods(t *testing.T, c *journey.Subject, which func(*journey.Snapshot) []clusterv1.Machine, want string) journey.Condition {
+	return onNodes(t, c, which, func(n *corev1.Node) error {
+		if got := n.Status.Capacity.Pods().String(); got != want {
+			return fmt.Errorf("capacity for %s Pods, want %s", got, want)
+		}
+		return nil
+	})
+}
+
+// started returns the IDs of the containers of Machines, and when they were started.
+func started(t *testing.T, machines []clusterv1.Machine) []string {
 	t.Helper()
 	args := []string{"inspect", "--format", "{{.Name}} {{.Id}} {{.State.StartedAt}}"}
-	for _, m := range c.Snapshot().ControlPlane() {
+	for _, m := range machines {
 		args = append(args, containerOf(m))
 	}
 	words := must(t, args...)
@@ -214,7 +241,14 @@ func upToDate(t *testing.T, c *journey.Subject) journey.Condition {
 		if n := kcp.Status.UpToDateReplicas; n == nil || *n != 3 {
 			return fmt.Errorf("%v replicas are up to date", n)
 		}
-		for _, m := range p.ControlPlane() {
+		return notUpdating((*journey.Snapshot).ControlPlane)(p)
+	}
+}
+
+// notUpdating is a Condition: none of these Machines is being updated.
+func notUpdating(which func(*journey.Snapshot) []clusterv1.Machine) journey.Condition {
+	return func(p *journey.Snapshot) error {
+		for _, m := range which(p) {
 			if _, updating := m.Annotations[clusterv1beta2.UpdateInProgressAnnotation]; updating {
 				return fmt.Errorf("Machine %s is being updated", m.Name)
 			}

@@ -23,10 +23,13 @@ type InPlace struct {
 // fields are an object as JSON.
 type fields = map[string]any
 
-// ServeHTTP answers the hooks Discovery, CanUpdateMachine and UpdateMachine.
+// ServeHTTP answers the hooks Discovery, CanUpdateMachine, CanUpdateMachineSet and UpdateMachine.
 func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request struct {
-		Current, Desired struct{ Machine, InfrastructureMachine, BootstrapConfig fields }
+		Current, Desired struct {
+			Machine, InfrastructureMachine, BootstrapConfig                    fields
+			MachineSet, InfrastructureMachineTemplate, BootstrapConfigTemplate fields
+		}
 	}
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -36,7 +39,9 @@ func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/discovery"):
 		var handlers []any
-		for name, hook := range map[string]string{"can-update": "CanUpdateMachine", "update": "UpdateMachine"} {
+		for name, hook := range map[string]string{
+			"can-update": "CanUpdateMachine", "can-update-set": "CanUpdateMachineSet", "update": "UpdateMachine",
+		} {
 			of := fields{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": hook}
 			handlers = append(handlers, fields{"name": name, "requestHook": of})
 		}
@@ -49,6 +54,15 @@ func (e *InPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"bootstrapConfigPatch":       {is.BootstrapConfig, wanted.BootstrapConfig},
 		} {
 			response[name] = fields{"patchType": "JSONMergePatch", "patch": SpecPatch(objects[0], objects[1], e.Cannot...)}
+		}
+	case strings.HasSuffix(r.URL.Path, "/can-update-set"):
+		is, wanted := request.Current, request.Desired
+		for name, objects := range map[string][2]fields{
+			"machineSetPatch":                    {is.MachineSet, wanted.MachineSet},
+			"infrastructureMachineTemplatePatch": {is.InfrastructureMachineTemplate, wanted.InfrastructureMachineTemplate},
+			"bootstrapConfigTemplatePatch":       {is.BootstrapConfigTemplate, wanted.BootstrapConfigTemplate},
+		} {
+			response[name] = fields{"patchType": "JSONMergePatch", "patch": TemplatePatch(objects[0], objects[1], e.Cannot...)}
 		}
 	case strings.HasSuffix(r.URL.Path, "/update"):
 		response["retryAfterSeconds"] = e.update(nameOf(request.Desired.Machine))
@@ -74,6 +88,20 @@ func SpecPatch(from, to map[string]any, without ...string) []byte {
 		delete(patch, key)
 	}
 	raw, err := json.Marshal(fields{"spec": patch})
+	if err != nil {
+		panic(err) // It was JSON before.
+	}
+	return raw
+}
+
+// TemplatePatch returns a merge patch from spec.template.spec of an object to that of another one, without some fields.
+func TemplatePatch(from, to map[string]any, without ...string) []byte {
+	template := func(object fields) fields {
+		spec, _ := object["spec"].(fields)
+		of, _ := spec["template"].(fields)
+		return of
+	}
+	raw, err := json.Marshal(fields{"spec": fields{"template": json.RawMessage(SpecPatch(template(from), template(to), without...))}})
 	if err != nil {
 		panic(err) // It was JSON before.
 	}

@@ -12,7 +12,6 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -87,23 +86,12 @@ func sent(o Objects) (runtimehooksv1.CanUpdateMachineRequestObjects, error) {
 	out.Machine.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
 	out.Machine.Status = clusterv1.MachineStatus{}
 	reduce(&out.Machine)
-	for _, provided := range []struct {
-		from *unstructured.Unstructured
-		to   *runtime.RawExtension
-	}{{o.Infrastructure, &out.InfrastructureMachine}, {o.Bootstrap, &out.BootstrapConfig}} {
-		if provided.from == nil {
-			continue
-		}
-		reduced := provided.from.DeepCopy()
-		unstructured.RemoveNestedField(reduced.Object, "status")
-		reduce(reduced)
-		raw, err := reduced.MarshalJSON()
-		if err != nil {
-			return out, fmt.Errorf("encoding %s %s: %w", reduced.GetKind(), reduced.GetName(), err)
-		}
-		provided.to.Raw = raw
+	var err error
+	if out.InfrastructureMachine, err = raw(o.Infrastructure); err != nil {
+		return out, err
 	}
-	return out, nil
+	out.BootstrapConfig, err = raw(o.Bootstrap)
+	return out, err
 }
 
 func reduce(obj client.Object) {
@@ -135,14 +123,19 @@ func differences(from, to any, patch runtimehooksv1.Patch, except []string) ([]s
 	if err := json.Unmarshal(wanted, &want); err != nil {
 		return nil, err
 	}
+	return differ(got.Spec, want.Spec, except), nil
+}
+
+// differ returns the names of the fields that differ, sorted.
+func differ(got, want map[string]any, except []string) []string {
 	fields := map[string]bool{}
-	for _, spec := range []map[string]any{got.Spec, want.Spec} {
+	for _, spec := range []map[string]any{got, want} {
 		for name := range spec {
-			fields[name] = !slices.Contains(except, name) && !reflect.DeepEqual(got.Spec[name], want.Spec[name])
+			fields[name] = !slices.Contains(except, name) && !reflect.DeepEqual(got[name], want[name])
 		}
 	}
 	maps.DeleteFunc(fields, func(_ string, differs bool) bool { return !differs })
-	return slices.Sorted(maps.Keys(fields)), nil
+	return slices.Sorted(maps.Keys(fields))
 }
 
 // maxCopied is how much the copy operations of a patch may add to a document, in bytes.

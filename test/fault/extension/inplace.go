@@ -37,6 +37,9 @@ func StartInPlace(ctx context.Context, c client.Client, dir string) error {
 	u := &updater{client: c}
 	if err := errors.Join(
 		serving.AddExtensionHandler(server.ExtensionHandler{Hook: runtimehooksv1.CanUpdateMachine, Name: "can-update", HandlerFunc: u.can}),
+		serving.AddExtensionHandler(server.ExtensionHandler{
+			Hook: runtimehooksv1.CanUpdateMachineSet, Name: "can-update-set", HandlerFunc: u.canSet,
+		}),
 		serving.AddExtensionHandler(server.ExtensionHandler{Hook: runtimehooksv1.UpdateMachine, Name: "update", HandlerFunc: u.update}),
 		serving.Serve(ctx),
 	); err != nil {
@@ -50,21 +53,42 @@ func (*updater) can(_ context.Context, request *runtimehooksv1.CanUpdateMachineR
 	is, wanted := request.Current, request.Desired
 	isMachine, errIs := json.Marshal(is.Machine)
 	wantedMachine, errWanted := json.Marshal(wanted.Machine)
-	patch := func(from, to []byte, into *runtimehooksv1.Patch) error {
-		var before, after map[string]any
-		if err := errors.Join(json.Unmarshal(from, &before), json.Unmarshal(to, &after)); err != nil {
-			return err
-		}
-		*into = runtimehooksv1.Patch{PatchType: runtimehooksv1.JSONMergePatchType, Patch: extensiontest.SpecPatch(before, after, "version")}
-		return nil
-	}
+	patch := extensiontest.SpecPatch
 	if err := errors.Join(errIs, errWanted,
-		patch(isMachine, wantedMachine, &response.MachinePatch),
-		patch(is.InfrastructureMachine.Raw, wanted.InfrastructureMachine.Raw, &response.InfrastructureMachinePatch),
-		patch(is.BootstrapConfig.Raw, wanted.BootstrapConfig.Raw, &response.BootstrapConfigPatch),
+		patchWith(patch, isMachine, wantedMachine, &response.MachinePatch),
+		patchWith(patch, is.InfrastructureMachine.Raw, wanted.InfrastructureMachine.Raw, &response.InfrastructureMachinePatch),
+		patchWith(patch, is.BootstrapConfig.Raw, wanted.BootstrapConfig.Raw, &response.BootstrapConfigPatch),
 	); err != nil {
 		fail(response, err)
 	}
+}
+
+// canSet is the same for the Machines of a MachineSet.
+func (*updater) canSet(
+	_ context.Context, request *runtimehooksv1.CanUpdateMachineSetRequest, response *runtimehooksv1.CanUpdateMachineSetResponse,
+) {
+	is, wanted := request.Current, request.Desired
+	isSet, errIs := json.Marshal(is.MachineSet)
+	wantedSet, errWanted := json.Marshal(wanted.MachineSet)
+	patch := extensiontest.TemplatePatch
+	if err := errors.Join(errIs, errWanted,
+		patchWith(patch, isSet, wantedSet, &response.MachineSetPatch),
+		patchWith(patch, is.InfrastructureMachineTemplate.Raw, wanted.InfrastructureMachineTemplate.Raw,
+			&response.InfrastructureMachineTemplatePatch),
+		patchWith(patch, is.BootstrapConfigTemplate.Raw, wanted.BootstrapConfigTemplate.Raw, &response.BootstrapConfigTemplatePatch),
+	); err != nil {
+		fail(response, err)
+	}
+}
+
+// patchWith sets a patch from one object to another one, without versions.
+func patchWith(of func(from, to map[string]any, without ...string) []byte, from, to []byte, into *runtimehooksv1.Patch) error {
+	var before, after map[string]any
+	if err := errors.Join(json.Unmarshal(from, &before), json.Unmarshal(to, &after)); err != nil {
+		return err
+	}
+	*into = runtimehooksv1.Patch{PatchType: runtimehooksv1.JSONMergePatchType, Patch: of(before, after, "version")}
+	return nil
 }
 
 // update records each call, and to what it has updated a Machine when it completes an update.

@@ -57,6 +57,40 @@ func oneUpdatesInPlace(r Run) []Violation {
 	})
 }
 
+// workersUpdateInPlace checks that a worker always has exactly one controller, also while it moves to another MachineSet, and that as many
+// workers as must be available are neither being updated in place nor deleted.
+func workersUpdateInPlace(r Run) []Violation {
+	if !r.Scenario.InPlace {
+		return nil
+	}
+	complete := false
+	return r.play(func(_ history.Event, now history.State) *Violation {
+		serving := 0
+		_, workers := scenario.Machines(now)
+		for _, m := range workers {
+			controllers := 0
+			for _, owner := range m.GetOwnerReferences() {
+				if owner.Controller != nil && *owner.Controller {
+					controllers++
+				}
+			}
+			if controllers != 1 {
+				return &Violation{Detail: fmt.Sprintf("Machine %s has %d controllers", m.GetName(), controllers)}
+			}
+			if !isUpdating(m) && m.GetDeletionTimestamp() == nil {
+				serving++
+			}
+		}
+		minimum := r.Scenario.Limits.MinWorkers
+		complete = complete || serving >= minimum
+		if complete && serving < minimum {
+			return &Violation{Detail: fmt.Sprintf(
+				"%d workers are neither being updated in place nor deleted, at least %d must be", serving, minimum)}
+		}
+		return nil
+	})
+}
+
 func isUpdating(m *unstructured.Unstructured) bool {
 	_, marked := m.GetAnnotations()[clusterv1.UpdateInProgressAnnotation]
 	return marked

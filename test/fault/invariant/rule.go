@@ -73,6 +73,7 @@ func Rules() []Rule {
 		{"templates have only patches that were confirmed", onlyConfirmedPatches},
 		{"an extension has updated a Machine as desired when its update in place ends", updatedAsDesired},
 		{"one control plane Machine is updated in place or deleted at a time", oneUpdatesInPlace},
+		{"workers have one owner, and enough of them are not being updated in place", workersUpdateInPlace},
 		{"no object of a provider is created twice", installedOnce},
 		{"no definition, Namespace or object of a user is deleted", nothingOfUsersDeleted},
 		{"a provider that a Cluster needs is not deleted", neededStays},

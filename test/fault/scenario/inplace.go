@@ -12,13 +12,16 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
-// updatedInPlace returns the scenarios of control planes that an extension changes in place. One Machine is new, because of the surge, and
+// updatedInPlace returns the scenarios of Machines that an extension changes in place. One Machine is new, because of the surge, and
 // the last old one is deleted in the end: the others stay.
 func updatedInPlace() []Scenario {
 	s := deployed(3, 1)
 	change := rollout("in-place-3x1", s, RotateControlPlane, 1, 0, Rotated("KubeadmControlPlane"), noneUpdating)
 	change.Hooks, change.InPlace, change.Prepare = true, true, UpdateInPlace
-	return []Scenario{change}
+	// Of workers, one is new, too, and the others move to the new MachineSet.
+	workers := rollout("in-place-1x3", deployed(1, 3), RotateWorkers, 0, 1, Rotated("MachineDeployment"), noneUpdating)
+	workers.Hooks, workers.InPlace, workers.Prepare = true, true, UpdateInPlace
+	return []Scenario{change, workers}
 }
 
 // UpdateInPlace makes managers call the extension for the Machines of the namespace.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
@@ -83,7 +82,7 @@ func (mgr *Manager) desired(ctx context.Context, cp *snapshot.ControlPlane, m *s
 		return nil, fmt.Errorf("the template is for a %s, but %s is a %s", template.GetKind(), u.infrastructure.GetName(),
 			u.infrastructure.GetKind())
 	}
-	u.desiredInfrastructure = overlaid(u.infrastructure, template)
+	u.desiredInfrastructure = inplace.Overlaid(u.infrastructure, template, owned(u.infrastructure))
 	if u.desiredConfig, err = desiredConfig(ctx, cp.KCP, u.config); err != nil {
 		return nil, err
 	}
@@ -129,53 +128,6 @@ func desiredConfig(
 	maps.Copy(annotations, wanted.Annotations)
 	out.Annotations = annotations
 	return out, nil
-}
-
-// overlaid returns an infrastructure machine with the spec of a new one. What its provider has added stays; what a control plane has
-// set, as the managed fields show, and the new one has not, is removed.
-func overlaid(is, wanted *unstructured.Unstructured) *unstructured.Unstructured {
-	out := is.DeepCopy()
-	spec, _, _ := unstructured.NestedMap(is.Object, "spec")
-	template, _, _ := unstructured.NestedMap(wanted.Object, "spec")
-	out.Object["spec"] = merge(spec, template, owned(is).WithPrefix(fieldpath.MakePathOrDie("spec")[0]))
-	annotations := maps.Clone(is.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	for _, key := range []string{clusterv1.TemplateClonedFromNameAnnotation, clusterv1.TemplateClonedFromGroupKindAnnotation} {
-		if value, ok := wanted.GetAnnotations()[key]; ok {
-			annotations[key] = value
-		}
-	}
-	out.SetAnnotations(annotations)
-	return out
-}
-
-// merge overlays an object by another one, and removes fields that are owned and that the other one does not have. Lists are replaced as a
-// whole.
-func merge(is, wanted map[string]any, ours *fieldpath.Set) map[string]any {
-	out := map[string]any{}
-	maps.Copy(out, wanted)
-	for key, value := range is {
-		element := fieldpath.PathElement{FieldName: &key}
-		within := ours.WithPrefix(element)
-		isOwned := ours.Has(fieldpath.Path{element}) || !within.Empty()
-		over, has := wanted[key]
-		inner, isObject := value.(map[string]any)
-		overInner, overIsObject := over.(map[string]any)
-		switch {
-		case isObject && overIsObject:
-			out[key] = merge(inner, overInner, within)
-		case has:
-		case isObject && isOwned:
-			if rest := merge(inner, nil, within); len(rest) > 0 {
-				out[key] = rest
-			}
-		case !isOwned:
-			out[key] = value
-		}
-	}
-	return out
 }
 
 // dryRun asks the API server whether it accepts the changes; it also sets defaults. Obstacles are objects that must not change.
@@ -233,7 +185,11 @@ func (mgr *Manager) begin(ctx context.Context, u *update) error {
 		return err
 	}
 	if err := mgr.write(ctx, u.infrastructure, func() {
-		u.infrastructure.Object["spec"] = u.desiredInfrastructure.Object["spec"]
+		if spec, ok := u.desiredInfrastructure.Object["spec"]; ok {
+			u.infrastructure.Object["spec"] = spec
+		} else {
+			delete(u.infrastructure.Object, "spec")
+		}
 		u.infrastructure.SetAnnotations(u.desiredInfrastructure.GetAnnotations())
 		inplace.Mark(u.infrastructure)
 	}); err != nil {

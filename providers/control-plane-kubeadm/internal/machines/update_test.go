@@ -272,7 +272,7 @@ func TestOverlaid(t *testing.T) {
 		"metadata": map[string]any{"annotations": map[string]any{clusterv1.TemplateClonedFromNameAnnotation: "new"}},
 		"spec":     map[string]any{"size": "l", "disks": []any{"y", "z"}, "network": map[string]any{"zone": "b"}},
 	}}
-	got := overlaid(is, wanted)
+	got := inplace.Overlaid(is, wanted, owned(is))
 	want := map[string]any{
 		"size": "l", "providerID": "id", "disks": []any{"y", "z"}, "network": map[string]any{"zone": "b", "address": "10.0.0.1"}, "empty": map[string]any{},
 	}

@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -70,6 +71,9 @@ func (s *scope) upToDateReport() []metav1.Condition {
 		return nil
 	}
 	t := clusterv1.MachineUpToDateCondition
+	if !found.outdated() && inplace.IsUpdating(s.machine) {
+		return []metav1.Condition{report.False(t, clusterv1.MachineUpToDateUpdatingReason, "* In-place update in progress")}
+	}
 	if !found.outdated() {
 		return []metav1.Condition{report.True(t, clusterv1.UpToDateReason, "")}
 	}

@@ -68,7 +68,7 @@ func (s *scope) complete() bool {
 // empty reports whether a MachineSet has no Machines and zero replicas. The garbage collector deletes the Machines of a deleted
 // MachineSet, so empty reads from the API server, and the deletion has the resource version as precondition.
 func (c *Controller) empty(ctx context.Context, s *scope, set *clusterv1.MachineSet) (bool, error) {
-	if t := s.tally(set); ptr.Deref(set.Spec.Replicas, 1) != 0 || t.Replicas+t.Deleting > 0 {
+	if t := s.tally(set); ptr.Deref(set.Spec.Replicas, 1) != 0 || t.Replicas+t.Deleting+t.Moved > 0 {
 		return false, nil
 	}
 	machines := &metav1.PartialObjectMetadataList{}

@@ -38,6 +38,10 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	if err != nil {
 		return result, err
 	}
+	if asked, err := c.ask(ctx, s); err != nil || asked.Ends() {
+		s.pending = false
+		return asked, err
+	}
 	if _, err := c.plan(ctx, s); err != nil {
 		return result, err
 	}

@@ -5,9 +5,11 @@ import (
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/children"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -27,12 +29,14 @@ type Options struct {
 	Filter watch.Filter
 	// Recent is shared by all controllers of the manager. If nil, every confirmation reads from the API server.
 	Recent *step.Recent
+	// Updater calls the extensions that update Machines in place. If nil, all changes are rolled out with new Machines.
+	Updater inplace.Caller
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.ClientsOf(mgr, "machinedeployment-controller", o.Filter))
-	c.Recent = o.Recent
+	c.Recent, c.updater = o.Recent, o.Updater
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	c.guard = children.NewGuard(mgr.GetClient(), machineDeploymentKind)
@@ -44,6 +48,7 @@ func newController(clients step.Clients) *Controller {
 		Clients:  clients,
 		external: external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
 		sets:     serverSide{ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager)},
+		answers:  newAnswers(),
 	}
 }
 
@@ -59,7 +64,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.MachineSet{}),
 			step.Mapped(&clusterv1.MachineSet{}, c.ofOrphan, watch.Orphaned()),
-			step.Mapped(&clusterv1.Machine{}, ofMachine, machineRemoved()),
+			step.Mapped(&clusterv1.Machine{}, ofMachine, predicate.Or(machineRemoved(), machineMoved())),
 			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &clusterv1.MachineDeploymentList{}), watch.Cluster(watch.Paused)),
 		},
 		Paused: ownership.PausedByClusterName(c.Client, func(md *clusterv1.MachineDeployment) string { return md.Spec.ClusterName }),
@@ -69,6 +74,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 			step.Do("adopt", c.adopt),
 			step.Do("collect", c.collect),
 			step.Do("choose", c.choose),
+			step.Do("ask", c.ask),
 			step.Do("plan", c.plan),
 			step.Do("confirm", c.confirm),
 			step.Do("write", c.write),

@@ -147,6 +147,7 @@ func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rol
 	case live != nil && live.Annotations[clusterv1.DisableMachineCreateAnnotation] == "false":
 		out[clusterv1.DisableMachineCreateAnnotation] = "false" // So does v1.14, which means the same as without it.
 	}
+	s.setMoves(out, live, current, target)
 	return out
 }
 

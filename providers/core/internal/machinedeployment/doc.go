@@ -7,6 +7,7 @@
 //	adopt      the MachineDeployment has the cluster name label and the Cluster as owner
 //	collect    the MachineSets are listed, including orphans that the selector matches
 //	choose     the MachineSet of the current template is found, or its name is determined
+//	ask        if Machines can be updated in place instead of being replaced, an extension has said so
 //	plan       the strategy determines the replicas of every MachineSet, see package rollout
 //	confirm    if something has to be written, the plan is based on the API server, not on the cache
 //	write      the MachineSets are as planned, with at most one write each

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -24,6 +25,8 @@ func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 	switch {
 	case ptr.Deref(s.deployment.Spec.Paused, false):
 		s.targets = r.Scale(strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType)
+	case strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType && len(s.movable) > 0:
+		s.targets = r.UpdateInPlace()
 	case strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType:
 		s.targets = r.RollingUpdate()
 	case strategy == clusterv1.OnDeleteMachineDeploymentStrategyType:
@@ -69,12 +72,26 @@ func (s *scope) rollout() rollout.Rollout {
 
 func (s *scope) observed(set *clusterv1.MachineSet) rollout.Set {
 	machines := s.tally(set)
+	arrived := s.arrived(set)
+	replicas, actual := max(0, ptr.Deref(set.Spec.Replicas, 0)), machines.Replicas+int32(len(arrived))
+	for _, m := range arrived {
+		if !inplace.IsAcknowledged(set, m) {
+			replicas++
+		}
+	}
+	moving := inplace.MovesTo(set) != ""
+	if moving && (set == s.current || ptr.Deref(s.deployment.Spec.Paused, false)) {
+		replicas = max(replicas, actual) // Machines that have not moved yet stay.
+	}
 	return rollout.Set{
 		Name:      set.Name,
 		Created:   set.CreationTimestamp.Time,
 		Revision:  revision(set.Annotations),
-		Replicas:  max(0, ptr.Deref(set.Spec.Replicas, 0)),
-		Actual:    machines.Replicas,
+		Replicas:  replicas,
+		Actual:    actual,
+		Movable:   s.movable[set.Name],
+		Moving:    moving,
+		Updating:  machines.Updating,
 		Available: machines.Available,
 		Frozen:    metav1.HasAnnotation(set.ObjectMeta, clusterv1.DisableMachineCreateAnnotation),
 		Desired:   number(set, clusterv1.DesiredReplicasAnnotation),

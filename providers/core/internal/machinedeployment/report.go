@@ -17,11 +17,13 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 	scale := replicas.Scale{
 		Current: len(s.machines), Desired: md.Spec.Replicas, Deleting: md.DeletionTimestamp != nil, Stale: replicas.Stale(s.machines, now),
 	}
+	down := scale
+	down.Current -= s.moved()
 	return []metav1.Condition{
 		s.availableReport(),
 		replicas.MachinesReady(clusterv1.MachinesReadyCondition, s.machines),
 		replicas.MachinesUpToDate(clusterv1.MachinesUpToDateCondition, s.machines, now),
-		replicas.RollingOut(s.machines), scale.Up(), scale.Down(),
+		replicas.RollingOut(s.machines), scale.Up(), down.Down(),
 		replicas.Remediating(clusterv1.MachineDeploymentKind, s.machines),
 		replicas.Deleting(scale.Deleting, replicas.Machines(len(s.machines))...),
 	}

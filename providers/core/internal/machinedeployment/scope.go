@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/children"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -33,6 +34,10 @@ type Controller struct {
 	external external.Reader
 	sets     applier
 	guard    children.Guard
+	// updater calls the extensions that update Machines in place. It is nil without the feature gates.
+	updater inplace.Caller
+	// answers are the last answers of these extensions.
+	answers *answers
 }
 
 // scope is the state of one reconcile, shared by its steps.
@@ -61,6 +66,8 @@ type scope struct {
 	// surge and unavailable are the resolved maxSurge and maxUnavailable; zero for OnDelete.
 	surge, unavailable int32
 	targets            rollout.Targets
+	// movable has the old sets whose Machines can be updated in place, by name.
+	movable map[string]bool
 }
 
 func (c *Controller) scope(ctx context.Context, md *clusterv1.MachineDeployment) (*scope, error) {

@@ -53,7 +53,7 @@ func (s *scope) counts() counts {
 	var out counts
 	for _, set := range s.sets {
 		machines := s.tally(set)
-		out.replicas += machines.Replicas
+		out.replicas += machines.Replicas + machines.Moved
 		out.ready += machines.Ready
 		out.available += machines.Available
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -43,4 +44,12 @@ func machineRemoved() predicate.Predicate {
 	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
 	}))
+}
+
+// machineMoved selects Machines that their MachineSet has handed over to another one, whose replicas have to include them, and those whose
+// update in place ends: the next one may move.
+func machineMoved() predicate.Predicate {
+	return watch.Updated(func(before, after *clusterv1.Machine) bool {
+		return inplace.IsMoved(after) && !inplace.IsMoved(before) || inplace.IsUpdating(before) && !inplace.IsUpdating(after)
+	})
 }

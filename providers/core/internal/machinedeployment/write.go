@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -111,7 +112,12 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 	if err != nil || !changed {
 		return set, changed, err
 	}
-	// A MachineSet that was not listed, because it lost its label, may have been updated instead of created: it has a status.
+	// A MachineSet that was not listed, because it lost its label, may have been updated instead of created: it has a status. One that
+	// receives Machines has some that it did not create.
+	if inplace.Receives(set, "") {
+		c.Recent.Forget(set)
+		return set, changed, nil
+	}
 	if live == nil && set.Generation == 1 && equality.Semantic.DeepEqual(set.Status, clusterv1.MachineSetStatus{}) {
 		c.Recent.Created(set, asked)
 	} else {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -21,7 +22,8 @@ func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error)
 	if err != nil {
 		return step.Done(), err
 	}
-	s.machines, s.listed = own, true
+	s.machines, s.moved = split(s.set, own)
+	s.listed = true
 	for _, m := range orphans {
 		if err := c.adoptMachine(ctx, s.set, m); err != nil {
 			s.orphans++
@@ -57,6 +59,19 @@ func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (o
 	}
 	slices.SortFunc(own, byName)
 	return own, orphans, nil
+}
+
+// split splits the Machines of a set into those that count as replicas, and those that another set has handed over and that spec.replicas
+// does not include yet.
+func split(set *clusterv1.MachineSet, own []*clusterv1.Machine) (replicas, moved []*clusterv1.Machine) {
+	for _, m := range own {
+		if m.DeletionTimestamp.IsZero() && inplace.IsMoved(m) && !inplace.IsAcknowledged(set, m) {
+			moved = append(moved, m)
+		} else {
+			replicas = append(replicas, m)
+		}
+	}
+	return replicas, moved
 }
 
 // belongs reports whether list would return a Machine among those of the set.

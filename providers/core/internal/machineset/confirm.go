@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -31,6 +32,12 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 		return result, err
 	}
 	s.change, result, err = c.decide(ctx, s)
+	if err != nil || result.Ends() || len(s.change.move) == 0 {
+		return result, err
+	}
+	if s.change.target, err = c.target(ctx, s.set); err != nil || s.change.target == nil {
+		s.change.move = nil // Its MachineDeployment decides anew.
+	}
 	return result, err
 }
 
@@ -41,6 +48,10 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 	switch {
 	case actual > desired:
 		var out change
+		if c.inPlace && inplace.MovesTo(s.set) != "" {
+			out.move, out.delete = handOver(s.set, s.machines, actual-desired, c.Clock.Now())
+			return out, step.Done(), nil
+		}
 		for _, m := range toDelete(s.set, s.machines, actual-desired, c.Clock.Now()) {
 			if m.DeletionTimestamp.IsZero() {
 				out.delete = append(out.delete, m)
@@ -93,7 +104,8 @@ func (c *Controller) readLive(ctx context.Context, s *scope, decision change) (s
 	if err != nil {
 		return step.Done(), err
 	}
-	s.machines, s.orphans, s.live = own, len(orphans), true
+	s.machines, s.moved = split(s.set, own)
+	s.orphans, s.live = len(orphans), true
 	return step.Done(), nil
 }
 
@@ -104,11 +116,11 @@ func same(live, cached *clusterv1.MachineSet) bool {
 
 // collides reports whether creating a Machine that already exists, but is not in the cache, is a conflict instead of a second
 // Machine. That holds if all Machines of the set have the names of the first ordinals: this process created the set a moment ago,
-// so that it was not moved here with Machines of other names; it has adopted no Machines; and no Machine has been deleted, which
-// would start the next generation of names. Sets that spread their Machines have to know all of them.
+// so that it was not moved here with Machines of other names, and has received none; it has adopted no Machines; and no Machine has been
+// deleted, which would start the next generation of names. Sets that spread their Machines have to know all of them.
 func (c *Controller) collides(s *scope, decision change) bool {
-	if spreads(s.set) || len(decision.delete) > 0 || !c.Recent.CreatedHere(s.set) || s.orphans > 0 ||
-		currentGeneration(s.set, s.machines) > 0 {
+	if spreads(s.set) || len(decision.delete) > 0 || len(decision.move) > 0 ||
+		!c.Recent.CreatedHere(s.set) || s.orphans > 0 || currentGeneration(s.set, s.machines) > 0 {
 		return false
 	}
 	return !c.leaving(&scope{set: s.set, machines: s.machines, change: decision})

@@ -30,12 +30,14 @@ type Options struct {
 	Checks Checks
 	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
 	NamedAfterTemplates bool
+	// InPlace is whether Machines may be updated in place.
+	InPlace bool
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.ClientsOf(mgr, "machineset-controller", o.Filter), o.Preflight)
-	c.Recent, c.namedAfterTemplates, c.checks = o.Recent, o.NamedAfterTemplates, o.Checks
+	c.Recent, c.namedAfterTemplates, c.checks, c.inPlace = o.Recent, o.NamedAfterTemplates, o.Checks, o.InPlace
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	c.guard = children.NewGuard(mgr.GetClient(), machineSetKind)
@@ -74,6 +76,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Do("retire", c.retire),
 			step.Do("sync", c.sync),
 			step.Do("complete", c.complete),
+			step.Do("update", c.update),
 			step.Do("remediate", c.remediate),
 			step.Do("scale", c.scale),
 		},

@@ -10,8 +10,9 @@
 //	sync       labels, annotations and timeouts of the template are on the Machines, labels and
 //	           annotations also on their objects
 //	complete   the bootstrap config and infrastructure machine of every Machine exist
+//	update     Machines that were moved here are written as the template demands, for an extension to update them in place
 //	remediate  Machines that are marked for remediation are deleted, as many at a time as the MachineDeployment allows
-//	scale      the Machines that confirm decided on are created or deleted
+//	scale      the Machines that confirm decided on are created, deleted, or handed over to the MachineSet of a new template
 //
 // When a MachineSet is deleted that has the finalizer:
 //

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
@@ -14,6 +15,7 @@ import (
 const (
 	mustDelete   = 100.0
 	betterDelete = 75.0
+	updateDelete = 60.0
 	mayDelete    = 50.0
 	couldDelete  = 20.0
 	// ageScale is an age in seconds, ten days. Priorities approach their limit exponentially with this time constant.
@@ -41,6 +43,8 @@ func priority(m *clusterv1.Machine, order clusterv1.MachineSetDeletionOrder, now
 		return mustDelete
 	case ownership.Marked(m):
 		return betterDelete
+	case inplace.IsUpdating(m):
+		return updateDelete
 	case ownership.Unhealthy(m):
 		return mayDelete
 	case order == "" || order == clusterv1.RandomMachineSetDeletionOrder:

@@ -71,9 +71,11 @@ func (c *Controller) remediations(ctx context.Context, s *scope) (now, later []*
 		md.Spec.Remediation.MaxInFlight)
 	if inFlight(s.machines) < limit && !s.live {
 		// Machines that the cache does not show as deleted yet would let too many others be deleted.
-		if s.machines, _, err = list(ctx, c.Live, s.set); err != nil {
+		own, _, err := list(ctx, c.Live, s.set)
+		if err != nil {
 			return nil, nil, "", err
 		}
+		s.machines, s.moved = split(s.set, own)
 		s.live = true
 	}
 	now = toRemediate(s.machines)

@@ -34,11 +34,15 @@ func (c *Controller) retire(_ context.Context, s *scope) (step.Result, error) {
 	return step.Checkpoint(), nil
 }
 
-// leaving reports whether a Machine of the current generation of names is going to be deleted, is being deleted, or was deleted.
+// leaving reports whether a Machine of the current generation of names is going to be deleted or to move to
+// another set, is being deleted, or was deleted.
 func (c *Controller) leaving(s *scope) bool {
 	deleted := map[types.UID]bool{}
 	for _, m := range s.change.delete {
 		deleted[m.UID] = true
+	}
+	for _, m := range s.change.move {
+		deleted[m.UID] = true // It keeps its name in another set.
 	}
 	staying := 0
 	for _, m := range s.machines {

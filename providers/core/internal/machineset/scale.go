@@ -28,6 +28,9 @@ func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
 	for _, m := range s.change.delete {
 		s.report(c.delete(ctx, m))
 	}
+	for _, m := range s.change.move {
+		s.report(c.move(ctx, s, m))
+	}
 	c.scaleUp(ctx, s)
 	c.names.observe(s.set.UID, s.generation, s.machines)
 	if s.set.Spec.Replicas != nil && len(s.machines) == int(max(0, *s.set.Spec.Replicas)) && !s.incomplete {

@@ -25,8 +25,10 @@ type Controller struct {
 	checks Checks
 	// namedAfterTemplates is Options.NamedAfterTemplates.
 	namedAfterTemplates bool
-	names               *namesInUse
-	guard               children.Guard
+	// inPlace is Options.InPlace.
+	inPlace bool
+	names   *namesInUse
+	guard   children.Guard
 }
 
 // scope is the state of one reconcile, shared by its steps.
@@ -38,6 +40,9 @@ type scope struct {
 	machines []*clusterv1.Machine
 	// orphans is the number of Machines that the set could not adopt. They count as replicas, and are never deleted.
 	orphans int
+	// moved are the Machines that another MachineSet has handed over to the set, and that spec.replicas does not include yet. They do not
+	// count as replicas, and are left alone until it does.
+	moved []*clusterv1.Machine
 	// listed is whether machines has been set, and live whether from the API server.
 	listed, live bool
 	// change is how the number of Machines has to change.
@@ -56,9 +61,12 @@ type change struct {
 	// more is set if more Machines are missing than create.
 	more   bool
 	delete []*clusterv1.Machine
+	// move are the Machines to hand over to the MachineSet target, to be updated in place there.
+	move   []*clusterv1.Machine
+	target *clusterv1.MachineSet
 }
 
-func (c change) none() bool { return c.create == 0 && len(c.delete) == 0 }
+func (c change) none() bool { return c.create == 0 && len(c.delete) == 0 && len(c.move) == 0 }
 
 func (c *Controller) scope(ctx context.Context, set *clusterv1.MachineSet) (*scope, error) {
 	cluster, err := ownership.ClusterNamed(ctx, c.Client, client.ObjectKey{Namespace: set.Namespace, Name: set.Spec.ClusterName})

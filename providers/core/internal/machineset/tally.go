@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -15,6 +16,10 @@ type Tally struct {
 	Replicas, Ready, Available int32
 	// Deleting is the number of Machines that are being deleted.
 	Deleting int32
+	// Moved is the number of Machines that another MachineSet has handed over and that are not acknowledged: they count only here.
+	Moved int32
+	// Updating is the number of Machines among Replicas that are being updated in place. They are neither ready nor available.
+	Updating int32
 	// NextAvailable is the time until the next ready Machine becomes available; zero if there is none.
 	NextAvailable time.Duration
 }
@@ -25,7 +30,14 @@ func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time)
 		t.Deleting++
 		return
 	}
+	if inplace.IsMoved(m) {
+		t.Moved++
+		return
+	}
 	t.Replicas++
+	if inplace.IsUpdating(m) {
+		t.Updating++
+	}
 	if !isReady(m) {
 		return
 	}
@@ -38,9 +50,9 @@ func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time)
 	}
 }
 
-// isReady reports whether a Machine's Node is healthy, according to the Machine's conditions.
+// isReady reports whether a Machine's Node is healthy, according to the Machine's conditions. One that is updated in place is not ready.
 func isReady(m *clusterv1.Machine) bool {
-	return m.Status.NodeRef.IsDefined() && condition.IsTrue(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
+	return m.Status.NodeRef.IsDefined() && !inplace.IsUpdating(m) && condition.IsTrue(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
 }
 
 func untilAvailable(m *clusterv1.Machine, minReady time.Duration, now time.Time) time.Duration {

@@ -26,6 +26,11 @@ type Set struct {
 	Available int32
 	// Frozen is whether the set must not replace deleted Machines.
 	Frozen bool
+	// Movable is whether the Machines of an old set can be updated in place, and Moving whether the set hands its Machines over to the new
+	// one when it is scaled down. Only UpdateInPlace uses Movable.
+	Movable, Moving bool
+	// Updating is the number of Machines that are being updated in place.
+	Updating int32
 	// Desired is spec.replicas of the deployment, and Max that number plus the surge, when the set was last scaled. Zero if
 	// unknown. Only Scale uses them.
 	Desired, Max int32
@@ -36,6 +41,8 @@ type Target struct {
 	Replicas int32
 	// Frozen is whether the set must not replace deleted Machines.
 	Frozen bool
+	// Moving is whether the set hands its Machines over to the new one when it is scaled down.
+	Moving bool
 }
 
 // Targets maps the names of all sets to their targets.
@@ -81,8 +88,13 @@ func Bounds(desired int32, surge, unavailable *intstr.IntOrString) (maxSurge, ma
 // RollingUpdate moves replicas from the old sets to the new one. It adds Machines only up to Desired+MaxSurge, and removes
 // available ones only down to Desired-MaxUnavailable. Unavailable Machines of old sets are removed first.
 func (r Rollout) RollingUpdate() Targets {
+	return r.rolling(r.Desired+r.MaxSurge, (*Set).scaleDown)
+}
+
+// rolling moves replicas to the new set, with at most limit Machines. reduce scales an old set down by at most n, and returns by how many.
+func (r Rollout) rolling(limit int32, reduce func(s *Set, n int64) int64) Targets {
 	targets := Targets{}
-	replicas := r.newReplicas(r.Desired + r.MaxSurge)
+	replicas := r.newReplicas(limit)
 	targets[r.New.Name] = Target{Replicas: replicas}
 
 	old := oldestFirst(r.Old)
@@ -94,7 +106,7 @@ func (r Rollout) RollingUpdate() Targets {
 	}
 	for i := range old {
 		s := &old[i]
-		budget -= s.scaleDown(min(int64(s.Replicas-s.keptAvailable()), budget))
+		budget -= reduce(s, min(int64(s.Replicas-s.keptAvailable()), budget))
 	}
 	spare := newAvailable - needed
 	for _, s := range old {
@@ -102,7 +114,7 @@ func (r Rollout) RollingUpdate() Targets {
 	}
 	for i := range old {
 		s := &old[i]
-		spare -= s.scaleDown(min(int64(s.Replicas), spare))
+		spare -= reduce(s, min(int64(s.Replicas), spare))
 		targets[s.Name] = Target{Replicas: s.Replicas}
 	}
 	return targets
