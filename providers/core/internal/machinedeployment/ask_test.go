@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,21 +93,28 @@ func (w *updatable) machine(m *clusterv1.Machine, change func()) {
 	testenv.Must(w, w.Patch(w.Context(), m, client.MergeFrom(before)))
 }
 
-// hand moves as many Machines of the old set to the new one as it has too many, like the MachineSet controller.
+// hand moves as many Machines as sets have too many to the sets that receive them, like the MachineSet controller. Those that are being
+// updated wait.
 func (w *updatable) hand() {
 	w.Helper()
 	sets := w.sets()
-	from, to := &sets[0], &sets[len(sets)-1]
-	if inplace.MovesTo(from) != to.Name || !inplace.Receives(to, from.Name) {
-		return
-	}
-	machines := w.machinesOf(from)
-	for i := int(*from.Spec.Replicas); i < len(machines); i++ {
-		m := &machines[i]
-		w.machine(m, func() {
-			m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(to, clusterv1.GroupVersion.WithKind(machineSetKind))}
-			inplace.MarkMoved(m)
-		})
+	for _, from := range sets {
+		machines := w.machinesOf(&from)
+		for _, to := range sets {
+			if inplace.MovesTo(&from) != to.Name || !inplace.Receives(&to, from.Name) {
+				continue
+			}
+			for i := int(*from.Spec.Replicas); i < len(machines); i++ {
+				m := &machines[i]
+				if inplace.IsUpdating(m) {
+					continue
+				}
+				w.machine(m, func() {
+					m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&to, clusterv1.GroupVersion.WithKind(machineSetKind))}
+					inplace.MarkMoved(m)
+				})
+			}
+		}
 	}
 }
 
@@ -171,6 +180,63 @@ func TestUpdatesOfWorkers(t *testing.T) {
 	sets := w.sets()
 	if got := fmt.Sprint(names(w.machines())); got != want || inplace.MovesTo(&sets[0]) != "" || len(w.machinesOf(&sets[1])) != 3 {
 		t.Errorf("Machines %s, want %s; annotations %v", got, want, sets[0].Annotations)
+	}
+}
+
+// TestUpdatesOfWorkersInterrupted changes the MachineDeployment when one Machine of three has moved, and is being updated. No Machine is
+// created or deleted.
+func TestUpdatesOfWorkersInterrupted(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		change func(w *updatable)
+		// meanwhile is what the sets have after the change, and end when nothing happens any longer.
+		meanwhile, end string
+		then           func(w *updatable)
+	}{
+		{
+			reason: "the spec changes back: the Machine moves back when its update is complete", meanwhile: "0 2", end: "0 3",
+			change: func(w *updatable) { w.change(w.md, version(w.md, "v1.30.0")) },
+		},
+		{
+			reason: "the spec changes to another one: all move on", meanwhile: "2 0 0", end: "0 0 3",
+			change: func(w *updatable) { w.change(w.md, version(w.md, "v1.30.2")) },
+		},
+		{
+			reason: "it is paused: no further Machine moves", meanwhile: "2 1", end: "2 1",
+			change: func(w *updatable) { w.change(w.md, func() { w.md.Spec.Paused = ptr.To(true) }) },
+		},
+		{
+			reason: "it is paused and resumed", meanwhile: "2 1", end: "0 3",
+			change: func(w *updatable) { w.change(w.md, func() { w.md.Spec.Paused = ptr.To(true) }) },
+			then:   func(w *updatable) { w.change(w.md, func() { w.md.Spec.Paused = nil }) },
+		},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newUpdatable(t, &updater{handlers: []string{"a.x"}})
+			want := fmt.Sprint(names(w.machines()))
+			w.plan()
+			w.hand()
+			w.plan()
+			w.want("2 1", "one has moved")
+			tc.change(w)
+			w.plan()
+			w.want(tc.meanwhile, tc.reason)
+			if tc.then != nil {
+				tc.then(w)
+			}
+			for range 10 {
+				w.hand()
+				w.finish()
+				w.plan()
+				if w.sizes() == tc.end && !slices.ContainsFunc(w.machines(), func(m clusterv1.Machine) bool { return inplace.IsUpdating(&m) }) {
+					break
+				}
+			}
+			w.want(tc.end, tc.reason)
+			if got := fmt.Sprint(names(w.machines())); got != want {
+				t.Errorf("Machines %s, want %s", got, want)
+			}
+		})
 	}
 }
 
