@@ -5,8 +5,9 @@
 // and the schema of its kind. Plan computes it, with the same schema and merge library as the API server, so that in a steady state
 // nothing is sent.
 //
-// If Plan finds no change, an apply with force would leave the object's fields and the field manager's ownership as they are. The
-// converse does not hold if mutating webhooks change what is applied; then one request is sent, and Applier remembers its result
+// If Plan finds no change, an apply with force would leave the object's fields as they are, and the field manager's ownership, too, apart
+// from fields that it would own besides others: the object of another version of Cluster API, which applied less, is not written for
+// that. The converse does not hold if mutating webhooks change what is applied; then one request is sent, and Applier remembers its result
 // until one of the sides changes. Applier also remembers comparisons without a difference: repeating one, the most frequent case in a
 // steady state, only costs the encoding of the desired object.
 //

@@ -152,11 +152,33 @@ func (c *comparison) unchanged() (bool, error) {
 	return err == nil && !diff.Changed(), err
 }
 
+// ownershipChanges reports whether the manager's fields change so that it matters. Owning fields besides other managers, with the same
+// values, does not: they stay when the manager no longer applies them, with its ownership or without. That holds for what an object has
+// from another version of its manager, which applied less, so that taking it over is not a write. A manager that has never applied owns
+// what it applies, for removing it later.
 func (c *comparison) ownershipChanges() bool {
-	if !c.owned.Equals(c.last) || hasEmptied(c.live, c.manager) {
+	if hasEmptied(c.live, c.manager) || !c.owned.Empty() && string(c.lastVersion) != c.config.GetAPIVersion() {
 		return true
 	}
-	return !c.owned.Empty() && string(c.lastVersion) != c.config.GetAPIVersion()
+	if c.owned.Equals(c.last) {
+		return false
+	}
+	return c.last.Empty() || !c.last.Difference(c.owned).Empty() || !c.ownedByOthers(c.owned.Difference(c.last))
+}
+
+// ownedByOthers reports whether other managers own all fields of a set.
+func (c *comparison) ownedByOthers(fields *fieldpath.Set) bool {
+	for _, e := range entries(c.live) {
+		if e.isApply(c.manager) || e.subresource != "" {
+			continue
+		}
+		set, err := e.set()
+		if err != nil {
+			return false
+		}
+		fields = fields.Difference(set)
+	}
+	return fields.Empty()
 }
 
 // merged merges like Apply. It returns the object, without managedFields, and the owners of its fields.

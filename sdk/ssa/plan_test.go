@@ -151,6 +151,8 @@ func TestPlan(t *testing.T) {
 			Diff{Spec: []string{".spec.size"}, Ownership: true}},
 		{"owning a field that already has the value changes no fields", live, strings.Replace(applied, "size: big", "size: big, replicas: 3", 1),
 			Diff{Ownership: true}},
+		{"owning a field besides others is not worth a write", strings.Replace(live, `"f:size": {}, "f:disks": {'k:{"name":"data"}'`, `"f:size": {}, "f:replicas": {}, "f:disks": {'k:{"name":"data"}'`, 1), strings.Replace(applied, "size: big", "size: big, replicas: 3", 1),
+			Diff{}},
 		{"no longer applied: removed", live, strings.Replace(applied, "zones: [z1, z2]", "zones: [z1]", 1),
 			Diff{Spec: []string{`.spec.zones[="z2"]`}, Ownership: true}},
 		{"no longer applied, but another manager does", live, strings.Replace(applied, "size: big, ", "", 1), Diff{Ownership: true}},

@@ -88,6 +88,10 @@ func (v versioned) unreadable(req admission.Request, err error) admission.Respon
 
 // converted returns a request in the version of the handler. written is its object.
 func (v versioned) converted(ctx context.Context, req admission.Request, written []byte) (admission.Request, error) {
+	if req.RequestKind == nil {
+		written := req.Kind
+		req.RequestKind = &written
+	}
 	req.Kind.Version = v.kind.Version
 	var err error
 	if req.Object.Raw, err = v.convert(ctx, written, v.kind.Version); err != nil {

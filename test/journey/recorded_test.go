@@ -111,7 +111,7 @@ func (s *stored) objects(namespace string) map[string]version {
 
 // changes returns what differs between two calls of objects, without order: objects that were created or deleted, and fields as
 // "RESOURCE + .path" if they were added, with - if they were removed, and with ~ if they have another value. What follows from other changes
-// is left out: managedFields, generations and times.
+// is left out: managedFields, generations and times; if nothing else changes, it is "RESOURCE only managedFields of MANAGER".
 func (s *stored) changes(before, after map[string]version) []string {
 	s.t.Helper()
 	found := map[string]bool{}
@@ -124,12 +124,17 @@ func (s *stored) changes(before, after map[string]version) []string {
 		if !ok || old.revision == now.revision {
 			continue
 		}
-		for _, d := range differences(s.parse(old), s.parse(now)) {
+		was, is := s.parse(old), s.parse(now)
+		changed := false
+		for _, d := range differences(was, is) {
 			path := d[2:]
 			if !strings.HasPrefix(path, ".metadata.managedFields[") && !strings.HasSuffix(strings.ToLower(path), "generation") &&
 				!strings.HasSuffix(path, ".lastTransitionTime") {
-				found[resource+" "+d] = true
+				found[resource+" "+d], changed = true, true
 			}
+		}
+		if !changed {
+			found[resource+" only managedFields of "+strings.Join(managersChanged(was, is), ", ")] = true
 		}
 	}
 	for key := range after {
@@ -138,6 +143,25 @@ func (s *stored) changes(before, after map[string]version) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// managersChanged returns the field managers whose fields differ, sorted.
+func managersChanged(before, after map[string]any) []string {
+	of := func(object map[string]any) map[string]string {
+		out := map[string]string{}
+		for _, e := range (&unstructured.Unstructured{Object: object}).GetManagedFields() {
+			out[e.Manager+" "+string(e.Operation)+" "+e.Subresource] += e.APIVersion + e.FieldsV1.String()
+		}
+		return out
+	}
+	was, is := of(before), of(after)
+	maps.DeleteFunc(is, func(manager, fields string) bool {
+		same := was[manager] == fields
+		delete(was, manager)
+		return same
+	})
+	maps.Copy(is, was)
+	return slices.Sorted(maps.Keys(is))
 }
 
 // differences returns the paths of the fields that differ between two objects, after +, - or ~.

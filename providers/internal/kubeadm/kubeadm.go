@@ -4,6 +4,7 @@
 package kubeadm
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/blang/semver/v4"
@@ -16,8 +17,18 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
-// DefaultConfigSpec sets the defaults of a spec: the format and the image pull policy of configurations that are defined. Timeouts alone
-// define none: v1beta1 has them elsewhere.
+// Default sets the defaults of a spec for the client of the request in ctx: objects in v1beta2 have none, as in Cluster API v1.14, so that
+// what it wrote stays as it is.
+func Default(ctx context.Context, spec *bootstrapv1.KubeadmConfigSpec, older *bootstrapv1beta1.KubeadmConfigSpec) {
+	if webhooks.RequestedIn(ctx, bootstrapv1.GroupVersion.Version) {
+		return
+	}
+	DefaultConfigSpec(spec)
+	DefaultOlderConfigSpec(spec, older)
+}
+
+// DefaultConfigSpec sets the defaults that v1beta1 has: the format and the image pull policy of configurations that are defined. Timeouts
+// alone define none: v1beta1 has them elsewhere.
 func DefaultConfigSpec(spec *bootstrapv1.KubeadmConfigSpec) {
 	if spec.Format == "" {
 		spec.Format = bootstrapv1.CloudConfig

@@ -34,9 +34,8 @@ type configs struct{ ignition bool }
 
 // Default implements Defaulter.
 func (configs) Default(ctx context.Context, config *bootstrapv1.KubeadmConfig) error {
-	kubeadm.DefaultConfigSpec(&config.Spec)
 	older, err := olderConfig(ctx, config)
-	kubeadm.DefaultOlderConfigSpec(&config.Spec, older)
+	kubeadm.Default(ctx, &config.Spec, older)
 	return err
 }
 
@@ -76,9 +75,8 @@ type templates struct{ ignition bool }
 
 // Default implements Defaulter.
 func (templates) Default(ctx context.Context, template *bootstrapv1.KubeadmConfigTemplate) error {
-	kubeadm.DefaultConfigSpec(&template.Spec.Template.Spec)
 	older, err := olderTemplate(ctx, template)
-	kubeadm.DefaultOlderConfigSpec(&template.Spec.Template.Spec, older)
+	kubeadm.Default(ctx, &template.Spec.Template.Spec, older)
 	return err
 }
 

@@ -32,9 +32,8 @@ func (controlPlanes) Default(ctx context.Context, kcp *controlplanev1.KubeadmCon
 		s.Version = "v" + s.Version
 	}
 	defaultStrategy(&s.Rollout.Strategy)
-	kubeadm.DefaultConfigSpec(&s.KubeadmConfigSpec)
 	older, err := olderSpec(ctx, kcp)
-	kubeadm.DefaultOlderConfigSpec(&s.KubeadmConfigSpec, &older.KubeadmConfigSpec)
+	kubeadm.Default(ctx, &s.KubeadmConfigSpec, &older.KubeadmConfigSpec)
 	return err
 }
 

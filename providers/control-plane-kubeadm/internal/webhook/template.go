@@ -23,9 +23,17 @@ type templates struct {
 func (templates) Default(ctx context.Context, t *controlplanev1.KubeadmControlPlaneTemplate) error {
 	s := &t.Spec.Template.Spec
 	defaultStrategy(&s.Rollout.Strategy)
-	kubeadm.DefaultConfigSpec(&s.KubeadmConfigSpec)
 	older, err := olderTemplate(ctx, t)
-	kubeadm.DefaultOlderConfigSpec(&s.KubeadmConfigSpec, &older.KubeadmConfigSpec)
+	kubeadm.Default(ctx, &s.KubeadmConfigSpec, &older.KubeadmConfigSpec)
+	return err
+}
+
+// withDefaults sets the defaults of v1beta1: what only they change is the same template.
+func withDefaults(ctx context.Context, t *controlplanev1.KubeadmControlPlaneTemplate) error {
+	older, err := olderTemplate(ctx, t)
+	defaultStrategy(&t.Spec.Template.Spec.Rollout.Strategy)
+	kubeadm.DefaultConfigSpec(&t.Spec.Template.Spec.KubeadmConfigSpec)
+	kubeadm.DefaultOlderConfigSpec(&t.Spec.Template.Spec.KubeadmConfigSpec, &older.KubeadmConfigSpec)
 	return err
 }
 
@@ -58,9 +66,11 @@ func (w templates) ValidateCreate(ctx context.Context, t *controlplanev1.Kubeadm
 // ValidateUpdate implements Validator. The old version is defaulted before the comparison, because it may have been stored
 // before a default existed. Neither version of the API has all fields.
 func (w templates) ValidateUpdate(ctx context.Context, before, t *controlplanev1.KubeadmControlPlaneTemplate) (admission.Warnings, error) {
-	before = before.DeepCopy()
-	if err := w.Default(ctx, before); err != nil {
-		return nil, err
+	before, t = before.DeepCopy(), t.DeepCopy()
+	for _, template := range []*controlplanev1.KubeadmControlPlaneTemplate{before, t} {
+		if err := withDefaults(ctx, template); err != nil {
+			return nil, err
+		}
 	}
 	was, is := &controlplanev1beta1.KubeadmControlPlaneTemplate{}, &controlplanev1beta1.KubeadmControlPlaneTemplate{}
 	if err := conversion.Shared().Convert(ctx, before, was); err != nil {

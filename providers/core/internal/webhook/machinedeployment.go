@@ -42,7 +42,9 @@ func (MachineDeployment) Default(ctx context.Context, md *clusterv1.MachineDeplo
 		return err
 	}
 	md.Spec.Replicas = &replicas
-	defaultInt32(&md.Spec.Template.Spec.MinReadySeconds, 0)
+	if !webhooks.RequestedIn(ctx, clusterv1.GroupVersion.Version) { // v1.14 has no default, either.
+		defaultInt32(&md.Spec.Template.Spec.MinReadySeconds, 0)
+	}
 	defaultStrategy(&md.Spec.Rollout.Strategy)
 	defaultLabels(md)
 	defaultVersion(&md.Spec.Template.Spec.Version)

@@ -38,7 +38,9 @@ func (MachinePool) Default(ctx context.Context, p *clusterv1.MachinePool) error 
 		return err
 	}
 	p.Spec.Replicas = &replicas
-	defaultInt32(&p.Spec.Template.Spec.MinReadySeconds, 0)
+	if !webhooks.RequestedIn(ctx, clusterv1.GroupVersion.Version) { // v1.14 has no default, either.
+		defaultInt32(&p.Spec.Template.Spec.MinReadySeconds, 0)
+	}
 	setLabel(&p.Labels, clusterv1.ClusterNameLabel, p.Spec.ClusterName)
 	defaultVersion(&p.Spec.Template.Spec.Version)
 	return nil
