@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +29,7 @@ const FieldManager = "capi-kubeadmcontrolplane"
 // Propagate updates labels, annotations, timeouts and taints of the Machines, and labels and annotations of their infrastructure
 // machines and KubeadmConfigs, according to the template. Labels and annotations that are no longer in the template are
 // removed if we have set them. The managedFields of the Machine show that, so the Machine is updated last: an interrupted
-// propagation starts again.
+// propagation starts again. A Machine that does not have our hook, because Cluster API v1.7 created it, gets it when it is written anyway.
 func (mgr *Manager) Propagate(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
 	var errs []error
 	for _, m := range cp.Machines {
@@ -50,14 +51,15 @@ func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m 
 		}
 	}
 	return mgr.save(ctx, m.Machine, func() {
+		before := m.DeepCopy()
 		if !m.Deleting() {
 			setMetadata(cp, m.Machine, m.Machine, dropped)
-			if cp.StackedEtcd() {
-				membership.SetHook(m.Machine) // Adopted Machines do not have it yet.
-			}
 		}
 		setTimeouts(cp, m.Machine, ours)
 		setTaints(cp, m.Machine, ours)
+		if cp.StackedEtcd() && (membership.NeedsHook(m.Machine) || !m.Deleting() && !equality.Semantic.DeepEqual(before, m.Machine)) {
+			membership.SetHook(m.Machine)
+		}
 	})
 }
 

@@ -39,24 +39,52 @@ func TestPropagateContinuesAfterErrors(t *testing.T) {
 	}
 }
 
-// An adopted Machine gets our hook with one write. Machines are created with it.
-func TestAdoptedMachinesGetTheHook(t *testing.T) {
-	b, _ := kcptest.Three(t)
-	b.Annotate(t, "b", nil)
-	b.Reload(t)
-	for round, want := range []string{"patch Machine b", ""} {
-		for _, m := range b.Machines {
-			m.Labels = b.MachineLabels()
-			testenv.Must(t, b.API.Update(t.Context(), m.Machine))
-		}
-		b.API.Writes = nil
-		if _, err := manager(b).Propagate(t.Context(), b.ControlPlane); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(b.API.Writes, ", "); got != want {
-			t.Errorf("round %d: writes %q, want %q", round, got, want)
-		}
+// A Machine that Cluster API v1.7 created is not written for our hook: it gets it with another change, or when its deletion begins.
+func TestWhenMachinesGetTheHook(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		change func(b *kcptest.World)
+		want   string
+	}{
+		{reason: "at rest"},
+		{reason: "with another change", change: func(b *kcptest.World) {
+			b.KCP.Spec.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](7)
+		}, want: "patch Machine a, patch Machine b, patch Machine c"},
+		{reason: "its deletion has begun", change: func(b *kcptest.World) { b.Deleted(t, "b") }, want: "patch Machine b"},
+		{reason: "its deletion has passed hooks: a user has removed it", change: func(b *kcptest.World) {
+			b.Deleted(t, "b")
+			b.Drained(t, "b")
+		}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			b, _ := kcptest.Three(t)
+			b.Annotate(t, "b", nil)
+			b.Reload(t)
+			for _, m := range b.Machines {
+				m.Labels = b.MachineLabels()
+				testenv.Must(t, b.API.Update(t.Context(), m.Machine))
+			}
+			if tc.change != nil {
+				tc.change(b)
+				b.Reload(t)
+			}
+			b.API.Writes = nil
+			if _, err := manager(b).Propagate(t.Context(), b.ControlPlane); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(b.API.Writes, ", "); got != tc.want {
+				t.Errorf("writes %q, want %q", got, tc.want)
+			}
+			if got := slices.Contains(b.Held(t), "b"); got != (tc.want != "") {
+				t.Errorf("it has the hook: %t", got)
+			}
+		})
 	}
+}
+
+// Machines are created with our hook.
+func TestNewMachinesHaveTheHook(t *testing.T) {
+	b, _ := kcptest.Three(t)
 	infrastructure := &unstructured.Unstructured{}
 	infrastructure.SetName("new")
 	m, err := newMachine(t.Context(), b.ControlPlane, "new", infrastructure, "")

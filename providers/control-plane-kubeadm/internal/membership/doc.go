@@ -6,8 +6,9 @@
 //	preterminate.go     the step pre-terminate: removes the members of Machines that are being deleted, and then our hook
 //	orphanedmembers.go  the step orphaned-members: removes members without a Machine
 //
-// Every Machine that runs an etcd member has the hook from its creation on: its infrastructure is not deleted before its member
-// has been removed from etcd, even if a user deletes the Machine while this manager is down (ADR 0012).
+// Every Machine that we create and that runs an etcd member has the hook from its creation on: its infrastructure is not deleted before
+// its member has been removed from etcd, even if a user deletes the Machine while this manager is down. Others get it with another change,
+// or when their deletion begins (ADR 0012).
 //
 // Members are queried immediately before one of them is removed, and enough healthy ones must remain (package quorum). The last
 // member is not removed, and its Machine not deleted, until another one has joined. Which Machine is deleted is not decided

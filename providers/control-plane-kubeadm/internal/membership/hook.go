@@ -33,6 +33,12 @@ func HookReached(m *clusterv1.Machine) bool {
 	return true
 }
 
+// NeedsHook reports whether a Machine must get our hook now: its deletion has begun, and has not reached hooks yet. Later, a hook that is
+// missing was removed by a user, who gives up the member.
+func NeedsHook(m *clusterv1.Machine) bool {
+	return m.DeletionTimestamp != nil && !HasHook(m) && condition.Get(m, clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition) == nil
+}
+
 // SetHook sets our hook on the Machine in memory.
 func SetHook(m *clusterv1.Machine) {
 	if m.Annotations == nil {
