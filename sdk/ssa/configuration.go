@@ -3,6 +3,7 @@ package ssa
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -156,6 +157,23 @@ func leaveZero(config *unstructured.Unstructured, paths [][]string, owned *field
 		remove(config.Object, path)
 	}
 	return stayed
+}
+
+// keepReferences replaces the references at paths by those of live that have all their fields, with the same values.
+func keepReferences(config, live *unstructured.Unstructured, paths [][]string) {
+	for _, path := range paths {
+		wanted, found, err := unstructured.NestedMap(config.Object, path...)
+		is, exists, errLive := unstructured.NestedMap(live.Object, path...)
+		if err != nil || errLive != nil || !found || !exists {
+			continue
+		}
+		if overlaid := maps.Clone(is); len(wanted) > 0 {
+			maps.Copy(overlaid, wanted)
+			if reflect.DeepEqual(overlaid, is) {
+				_ = unstructured.SetNestedMap(config.Object, is, path...) // It was found above.
+			}
+		}
+	}
 }
 
 // remove deletes the field at path and all its parents that are empty then.

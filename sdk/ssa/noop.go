@@ -21,7 +21,7 @@ func (a *Applier) judge(s *kindSchema, live, desired *unstructured.Unstructured,
 	for _, opt := range opts {
 		opt(&o)
 	}
-	asked, err := digestOf([]any{desired.Object, o.leaveZero})
+	asked, err := digestOf([]any{desired.Object, o.leaveZero, o.references})
 	if err != nil {
 		return verdict{}, false, err
 	}

@@ -39,8 +39,15 @@ func (d Diff) SpecChanged() bool { return len(d.Spec) > 0 }
 type Option func(*options)
 
 type options struct {
-	leaveZero [][]string
-	exact     bool
+	leaveZero  [][]string
+	references [][]string
+	exact      bool
+}
+
+// KeepReferences leaves the references at paths as they are in the live object if they have all that desired has. In v1beta1, they may
+// have more, such as a uid, and an apply replaces them as a whole.
+func KeepReferences(paths ...[]string) Option {
+	return func(o *options) { o.references = append(o.references, paths...) }
 }
 
 // Exact makes any write since the object was read a conflict. It is for values
@@ -102,6 +109,7 @@ func newComparison(s *kindSchema, live, desired *unstructured.Unstructured, mana
 		if err := c.readLive(); err != nil {
 			c.beforeErr = describe(live, "cannot be compared", err)
 		}
+		keepReferences(c.config, live, o.references)
 		c.exact = leaveZero(c.config, o.leaveZero, c.last) || o.exact
 	}
 	if c.applied, err = s.mergeable.FromUnstructured(c.config.Object); err != nil {

@@ -33,6 +33,7 @@ spec:
               size: {type: string}
               replicas: {type: integer, default: 1}
               maybe: {type: string, nullable: true}
+              ref: {type: object, x-kubernetes-map-type: atomic, properties: {name: {type: string}, uid: {type: string}}}
               endpoint: {type: object, properties: {host: {type: string}, port: {type: integer}}}
               zones: {type: array, x-kubernetes-list-type: set, items: {type: string}}
               taints: {type: array, items: {type: object, properties: {key: {type: string}, effect: {type: string, default: NoSchedule}}}}
@@ -303,6 +304,34 @@ spec: {size: big, replicas: 1, endpoint: {host: lb, port: 0}}`
 			}
 			if c.exact != tc.exact {
 				t.Errorf("a request needs the object as it was read: %t, want %t", c.exact, tc.exact)
+			}
+		})
+	}
+}
+
+func TestKeepReferences(t *testing.T) {
+	const is = `
+metadata: {name: m, namespace: ns, managedFields: [{manager: ours, operation: Apply, apiVersion: ssa.test/v1, fieldsV1: {"f:spec": {"f:ref": {}}}}]}
+spec: {replicas: 1, ref: {name: a, uid: u}}`
+	for _, tc := range []struct {
+		reason  string
+		desired string
+		want    Diff
+	}{
+		{"the same object: it keeps what it has", "{name: a}", Diff{}},
+		{"all of it", "{name: a, uid: u}", Diff{}},
+		{"another object", "{name: b}", Diff{Spec: []string{".spec.ref"}}},
+		{"another one of that name", "{name: a, uid: v}", Diff{Spec: []string{".spec.ref"}}},
+		{"empty", "{}", Diff{Spec: []string{".spec.ref"}}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			desired := object(t, "metadata: {name: m, namespace: ns}\nspec: {ref: "+tc.desired+"}")
+			got, err := plan(machineSchema(t), object(t, is), desired, "ours", KeepReferences([]string{"spec", "ref"}, []string{"spec", "other"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -92,12 +92,17 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 	if err != nil {
 		return live, err
 	}
-	result, changed, err := c.applier.Apply(ctx, current, configuration)
+	result, changed, err := c.applier.Apply(ctx, current, configuration, references())
 	if err != nil || !changed {
 		return live, err
 	}
 	m := &clusterv1.Machine{}
 	return m, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, m)
+}
+
+// references keeps what references of Machines have in v1beta1, and not in ours.
+func references() ssa.Option {
+	return ssa.KeepReferences([]string{"spec", "infrastructureRef"}, []string{"spec", "bootstrap", "configRef"})
 }
 
 // difference returns what apply would change.
@@ -106,7 +111,7 @@ func (c *Controller) difference(ctx context.Context, live, desired *clusterv1.Ma
 	if err != nil {
 		return ssa.Diff{}, err
 	}
-	return c.applier.Plan(ctx, current, configuration)
+	return c.applier.Plan(ctx, current, configuration, references())
 }
 
 // syncObjects updates labels and annotations of the objects that a Machine refers to.
