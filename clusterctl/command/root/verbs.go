@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/command/plan"
 	"sigs.k8s.io/cluster-api/clusterctl/command/rollout"
+	"sigs.k8s.io/cluster-api/clusterctl/command/takeover"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade"
 	"sigs.k8s.io/cluster-api/clusterctl/command/wait"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -176,4 +177,13 @@ func newWait(f *factory.Factory) *cobra.Command {
 		Long:    "Wait until changes of workload clusters are rolled out.",
 		Example: "  # Wait until a change of a workload cluster is rolled out\n  clusterctl wait cluster my-cluster",
 	}, wait.NewCluster(f, nil))
+}
+
+func newTakeover(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "takeover SUBCOMMAND",
+		Short:   "Switch a management cluster between this and other versions of Cluster API",
+		Long:    "Switch a management cluster between this and other versions of Cluster API without replacing a Machine.",
+		Example: "  # Show what has to be removed before v1.7.9 takes over\n  clusterctl takeover handback --to v1.7.9 --dry-run",
+	}, takeover.NewHandback(f, nil))
 }
