@@ -128,8 +128,10 @@ func (s *stored) changes(before, after map[string]version) []string {
 		changed := false
 		for _, d := range differences(was, is) {
 			path := d[2:]
-			if !strings.HasPrefix(path, ".metadata.managedFields[") && !strings.HasSuffix(strings.ToLower(path), "generation") &&
-				!strings.HasSuffix(path, ".lastTransitionTime") {
+			switch {
+			case strings.HasSuffix(path, ".lastTransitionTime"):
+				changed = true // While the simulated machines start, conditions may change, and change back.
+			case !strings.HasPrefix(path, ".metadata.managedFields[") && !strings.HasSuffix(strings.ToLower(path), "generation"):
 				found[resource+" "+d], changed = true, true
 			}
 		}

@@ -1,6 +1,7 @@
 package machinedeployment
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/children"
@@ -67,9 +69,25 @@ func leaveOut(set, live *clusterv1.MachineSet) {
 		// The MachineSet controller gives it to Machines.
 		delete(set.Spec.Template.Labels, clusterv1.MachineDeploymentNameLabel)
 	}
-	if live.Spec.Deletion.Order == "" && set.Spec.Deletion.Order == clusterv1.RandomMachineSetDeletionOrder {
-		set.Spec.Deletion.Order = "" // It is the default.
+	is := live.Spec.Deletion.Order
+	if set.Spec.Deletion.Order == clusterv1.RandomMachineSetDeletionOrder && (is == "" || is == set.Spec.Deletion.Order && !ownsOrder(live)) {
+		set.Spec.Deletion.Order = "" // It is the default, which webhooks of v1.7 set.
 	}
+}
+
+// ownsOrder reports whether this controller has set the order of deletion of a MachineSet, in any version.
+func ownsOrder(live *clusterv1.MachineSet) bool {
+	for _, e := range live.ManagedFields {
+		fields := &fieldpath.Set{}
+		if e.Manager != fieldManager || e.Operation != metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil ||
+			fields.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
+			continue
+		}
+		if fields.Has(fieldpath.MakePathOrDie("spec", "deletePolicy")) || fields.Has(fieldpath.MakePathOrDie("spec", "deletion", "order")) {
+			return true
+		}
+	}
+	return false
 }
 
 // labels returns the labels of a MachineSet and its Machines: those of the template, and those that identify Cluster, deployment

@@ -130,4 +130,14 @@ func TestDesiredOldSet(t *testing.T) {
 	if diff := cmp.Diff(want, s.desired(live, rollout.Target{Replicas: 1})); diff != "" {
 		t.Errorf("MachineSet of another version of Cluster API (-want +got):\n%s", diff)
 	}
+	live.Spec.Deletion.Order = clusterv1.RandomMachineSetDeletionOrder
+	if diff := cmp.Diff(want, s.desired(live, rollout.Target{Replicas: 1})); diff != "" {
+		t.Errorf("the order of a webhook (-want +got):\n%s", diff)
+	}
+	live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(
+		`{"f:spec":{"f:deletePolicy":{}}}`)}}
+	want.Spec.Deletion.Order = clusterv1.RandomMachineSetDeletionOrder
+	if diff := cmp.Diff(want, s.desired(live, rollout.Target{Replicas: 1})); diff != "" {
+		t.Errorf("the order that we have set (-want +got):\n%s", diff)
+	}
 }
