@@ -49,8 +49,8 @@ func checks() []preflight.Check[request] {
 		{Name: checkRetryPeriod, Run: retryPeriod},
 		{Name: checkMaxRetry, Run: maxRetry},
 		{Name: checkNotTheOnlyMachine, Run: initialized(notTheOnlyMachine)},
-		{Name: "NoMachineDeleting", Run: initialized(noMachineDeleting)},
 		{Name: "NoMachineProvisioning", Run: initialized(noMachineProvisioning)},
+		{Name: "NoMachineDeleting", Run: initialized(noMachineDeleting)},
 		{Name: "WorkloadClusterReachable", Run: initialized(workloadClusterReachable)},
 		{Name: checkHealthyMachineRemains, Run: initialized(healthyMachineRemains)},
 	}

@@ -41,7 +41,7 @@ func TestReadinessGatesHoldARollout(t *testing.T) {
 	}
 	pass("v1.30.0")
 	w.change(md, version(md, "v1.31.0"))
-	w.eventuallyIs(md, "ScalingDown 2/1/2/2/0, r1 v1.30.0 1/1, r2 v1.31.0 1/1")
+	w.eventuallyIs(md, " 2/1/2/2/0, r1 v1.30.0 1/1, r2 v1.31.0 1/1")
 	// Another change shows that the MachineDeployment was reconciled with both Machines ready.
 	w.change(md, func() { md.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder })
 	w.eventually("the change arrives", func() error {
@@ -50,7 +50,7 @@ func TestReadinessGatesHoldARollout(t *testing.T) {
 		}
 		return nil
 	})
-	w.eventuallyIs(md, "ScalingDown 2/1/2/2/0, r1 v1.30.0 1/1, r2 v1.31.0 1/1")
+	w.eventuallyIs(md, " 2/1/2/2/0, r1 v1.30.0 1/1, r2 v1.31.0 1/1")
 	pass("v1.31.0")
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r2 v1.31.0 1/1")
 }
