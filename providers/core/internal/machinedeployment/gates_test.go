@@ -52,7 +52,7 @@ func TestReadinessGatesHoldARollout(t *testing.T) {
 	})
 	w.eventuallyIs(md, " 2/1/2/2/0, r1 v1.30.0 1/1, r2 v1.31.0 1/1")
 	pass("v1.31.0")
-	w.eventuallyIs(md, "Running 1/1/1/1/0, r2 v1.31.0 1/1")
+	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 0/0, r2 v1.31.0 1/1")
 }
 
 // TestMachineChanges lists the changes of Machines that concern MachineDeployments besides the status of their MachineSets.
