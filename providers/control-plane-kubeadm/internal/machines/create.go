@@ -181,6 +181,7 @@ func newMachine(
 			Bootstrap:         clusterv1.Bootstrap{ConfigRef: reference(config.GroupKind(), name)},
 			InfrastructureRef: reference(machine.GroupKind(), infrastructure.GetName()),
 			Deletion:          cp.KCP.Spec.MachineTemplate.Spec.Deletion,
+			ReadinessGates:    cp.KCP.Spec.MachineTemplate.Spec.ReadinessGates,
 			Taints:            cp.KCP.Spec.MachineTemplate.Spec.Taints,
 		},
 	}, nil

@@ -26,8 +26,8 @@ import (
 // FieldManager is the field manager for Machines and objects that are created for them.
 const FieldManager = "capi-kubeadmcontrolplane"
 
-// Propagate updates labels, annotations, timeouts and taints of the Machines, and labels and annotations of their infrastructure
-// machines and KubeadmConfigs, according to the template. Labels and annotations that are no longer in the template are
+// Propagate updates labels, annotations, timeouts, readiness gates and taints of the Machines, and labels and annotations of their
+// infrastructure machines and KubeadmConfigs, according to the template. Labels and annotations that are no longer in the template are
 // removed if we have set them. The managedFields of the Machine show that, so the Machine is updated last: an interrupted
 // propagation starts again. A Machine that does not have our hook, because Cluster API v1.7 created it, gets it when it is written anyway.
 func (mgr *Manager) Propagate(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
@@ -54,6 +54,7 @@ func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m 
 		before := m.DeepCopy()
 		if !m.Deleting() {
 			setMetadata(cp, m.Machine, m.Machine, dropped)
+			setGates(cp, m.Machine, ours)
 		}
 		setTimeouts(cp, m.Machine, ours)
 		setTaints(cp, m.Machine, ours)
@@ -144,7 +145,7 @@ func setTaints(cp *snapshot.ControlPlane, m *clusterv1.Machine, ours *fieldpath.
 func (mgr *Manager) save(ctx context.Context, obj client.Object, change func()) error {
 	err := mgr.Patch(ctx, obj, change)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("propagating labels, annotations, timeouts and taints to %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("propagating labels, annotations, timeouts, readiness gates and taints to %T %s: %w", obj, obj.GetName(), err)
 	}
 	return nil
 }

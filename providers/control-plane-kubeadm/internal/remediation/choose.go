@@ -6,12 +6,15 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // candidates returns the Machines to remediate, in the order in which they are tried. If a remediation is in progress, only its Machine is,
@@ -35,6 +38,7 @@ func candidates(cp *snapshot.ControlPlane, inProgress *record) []*snapshot.Machi
 func rank(m *snapshot.Machine) int {
 	_, asked := m.Annotations[clusterv1.RemediateMachineAnnotation]
 	failing := func(t clusterv1.ConditionType) bool { return condition.Has(m, t) && !condition.IsTrue(m, t) }
+	node := report.Get(m, controlplanev1.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition)
 	reasons := []bool{
 		asked,
 		m.Node() == "",
@@ -43,6 +47,7 @@ func rank(m *snapshot.Machine) int {
 		failing(controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition),
 		failing(controlplanev1.MachineControllerManagerPodHealthyV1Beta1Condition),
 		failing(controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition),
+		node != nil && node.Status != metav1.ConditionTrue,
 	}
 	if first := slices.Index(reasons, true); first >= 0 {
 		return first

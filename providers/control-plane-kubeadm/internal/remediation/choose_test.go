@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
@@ -27,6 +28,10 @@ func TestChoose(t *testing.T) {
 	nodeless := func(m *snapshot.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{} }
 	member, etcd := fail(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition), fail(controlplanev1.MachineEtcdPodHealthyV1Beta1Condition)
 	server, scheduler := fail(controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition), fail(controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition)
+	unlabeled := func(m *snapshot.Machine) {
+		const t = controlplanev1.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition
+		m.SetConditions(append(m.GetConditions(), report.False(t, "NotSet", "")))
+	}
 	type changes map[string][]func(*snapshot.Machine)
 	for name, tc := range map[string]struct {
 		reason  string
@@ -35,14 +40,16 @@ func TestChoose(t *testing.T) {
 		order   string
 		want    string
 	}{
-		"None":     {reason: "no Machine is unhealthy"},
-		"One":      {reason: "the unhealthy one", changes: changes{"b": {marked}}, order: "b", want: "b"},
-		"Oldest":   {reason: "the oldest of equal ones", changes: changes{"b": {marked}, "a": {marked}}, order: "a b", want: "a"},
-		"Asked":    {reason: "users come first", changes: changes{"a": {marked, member}, "b": {marked, asked}}, order: "b a", want: "b"},
-		"Nodeless": {reason: "then those without a Node", changes: changes{"a": {marked, member}, "b": {marked, nodeless}}, order: "b a", want: "b"},
-		"Member":   {reason: "then those whose etcd member fails", changes: changes{"a": {marked, etcd}, "b": {marked, member}}, order: "b a", want: "b"},
-		"Etcd":     {reason: "its Pod before the API server", changes: changes{"a": {marked, server}, "b": {marked, etcd}}, order: "b a", want: "b"},
-		"Server":   {reason: "the API server before the scheduler", changes: changes{"a": {marked, scheduler}, "b": {marked, server}}, order: "b a", want: "b"},
+		"None":      {reason: "no Machine is unhealthy"},
+		"One":       {reason: "the unhealthy one", changes: changes{"b": {marked}}, order: "b", want: "b"},
+		"Oldest":    {reason: "the oldest of equal ones", changes: changes{"b": {marked}, "a": {marked}}, order: "a b", want: "a"},
+		"Asked":     {reason: "users come first", changes: changes{"a": {marked, member}, "b": {marked, asked}}, order: "b a", want: "b"},
+		"Nodeless":  {reason: "then those without a Node", changes: changes{"a": {marked, member}, "b": {marked, nodeless}}, order: "b a", want: "b"},
+		"Member":    {reason: "then those whose etcd member fails", changes: changes{"a": {marked, etcd}, "b": {marked, member}}, order: "b a", want: "b"},
+		"Etcd":      {reason: "its Pod before the API server", changes: changes{"a": {marked, server}, "b": {marked, etcd}}, order: "b a", want: "b"},
+		"Server":    {reason: "the API server before the scheduler", changes: changes{"a": {marked, scheduler}, "b": {marked, server}}, order: "b a", want: "b"},
+		"Labels":    {reason: "at last those whose Node has not the labels and taints of a control plane", changes: changes{"a": {marked}, "b": {marked, unlabeled}}, order: "b a", want: "b"},
+		"Scheduler": {reason: "the scheduler before those", changes: changes{"a": {marked, unlabeled}, "b": {marked, scheduler}}, order: "b a", want: "b"},
 		"Safe": {
 			reason:  "a Machine whose removal would cost the quorum does not keep another one from being replaced",
 			changes: changes{"a": {marked, asked}, "b": {marked}}, dead: "b", order: "a b", want: "b",

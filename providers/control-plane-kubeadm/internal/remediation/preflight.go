@@ -49,8 +49,8 @@ func checks() []preflight.Check[request] {
 		{Name: checkRetryPeriod, Run: retryPeriod},
 		{Name: checkMaxRetry, Run: maxRetry},
 		{Name: checkNotTheOnlyMachine, Run: initialized(notTheOnlyMachine)},
-		{Name: "NoMachineDeleting", Run: initialized(noMachineDeleting)},
 		{Name: "NoMachineProvisioning", Run: initialized(noMachineProvisioning)},
+		{Name: "NoMachineDeleting", Run: initialized(noMachineDeleting)},
 		{Name: "WorkloadClusterReachable", Run: initialized(workloadClusterReachable)},
 		{Name: checkHealthyMachineRemains, Run: initialized(healthyMachineRemains)},
 	}
@@ -83,7 +83,8 @@ func retryPeriod(r request) []preflight.Failure {
 		return nil
 	}
 	return []preflight.Failure{{
-		Reason:     fmt.Sprintf("The previous Machine was replaced less than %s ago", r.retry.retryPeriod()),
+		Reason: fmt.Sprintf("KubeadmControlPlane can't remediate this Machine because the operation already failed in the latest %s "+
+			"(RetryPeriodSeconds)", r.retry.retryPeriod()),
 		RetryAfter: r.retry.tooSoon(),
 	}}
 }
@@ -93,7 +94,8 @@ func maxRetry(r request) []preflight.Failure {
 		return nil
 	}
 	return []preflight.Failure{{
-		Reason:     fmt.Sprintf("The limit of %d retries is reached", *r.retry.limits.MaxRetry),
+		Reason: fmt.Sprintf("KubeadmControlPlane can't remediate this Machine because the operation already failed %d times (MaxRetry)",
+			*r.retry.limits.MaxRetry),
 		RetryAfter: r.retry.tooMany(),
 	}}
 }

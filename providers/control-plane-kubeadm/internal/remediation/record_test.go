@@ -27,13 +27,15 @@ func TestRetries(t *testing.T) {
 		limits      limits
 		retry       int32
 		wait        time.Duration
-		postponed   bool
+		message     string // if it is postponed
 	}{
 		{reason: "the first failure"},
 		{reason: "a replacement that failed soon", annotations: remediated(time.Minute, "2"), retry: 3},
 		{reason: "a replacement that failed later", annotations: remediated(2*time.Hour, "2")},
-		{reason: "within the retry period", annotations: remediated(time.Minute, "0"), limits: limits{RetryPeriodSeconds: ptr.To[int32](300)}, postponed: true, wait: 4 * time.Minute},
-		{reason: "too many retries", annotations: remediated(time.Minute, "3"), limits: limits{MaxRetry: ptr.To[int32](3)}, postponed: true, wait: 59 * time.Minute},
+		{reason: "within the retry period", annotations: remediated(time.Minute, "0"), limits: limits{RetryPeriodSeconds: ptr.To[int32](300)}, wait: 4 * time.Minute,
+			message: "KubeadmControlPlane can't remediate this Machine because the operation already failed in the latest 5m0s (RetryPeriodSeconds)"},
+		{reason: "too many retries", annotations: remediated(time.Minute, "3"), limits: limits{MaxRetry: ptr.To[int32](3)}, wait: 59 * time.Minute,
+			message: "KubeadmControlPlane can't remediate this Machine because the operation already failed 3 times (MaxRetry)"},
 		{
 			reason: "after a shorter minHealthyPeriod it is not a retry", annotations: remediated(time.Minute, "3"),
 			limits: limits{MaxRetry: ptr.To[int32](3), MinHealthyPeriodSeconds: ptr.To[int32](30)},
@@ -46,8 +48,8 @@ func TestRetries(t *testing.T) {
 			state := membership.State{ControlPlane: &snapshot.ControlPlane{KCP: kcp, Cluster: &clusterv1.Cluster{}}}
 			m := &snapshot.Machine{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: tc.annotations}}}
 			failure, got := firstFailure(state, m, nil, now), retryOf(kcp, m, now).record
-			if (failure != nil) != tc.postponed || failure != nil && failure.RetryAfter != tc.wait {
-				t.Fatalf("%s: postponed %+v, want %t for %s", tc.reason, failure, tc.postponed, tc.wait)
+			if (failure != nil) != (tc.message != "") || failure != nil && (failure.RetryAfter != tc.wait || failure.Reason != tc.message) {
+				t.Fatalf("%s: postponed %+v, want %q for %s", tc.reason, failure, tc.message, tc.wait)
 			}
 			if failure == nil && got.RetryCount != tc.retry {
 				t.Errorf("%s: retry %d, want %d", tc.reason, got.RetryCount, tc.retry)

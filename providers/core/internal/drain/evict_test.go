@@ -99,7 +99,7 @@ func TestDrainOnce(t *testing.T) {
 		"BudgetHolds":   {"the budget applies to unreachable Nodes, too", node(unresponsive), []runtime.Object{pod("a")}, budget(), []string{"a"}, Left{Rejected: []Rejection{{"default/a", true, "its disruption budget does not allow it: needs 1 healthy pods and has 1"}}}},
 		"Unmanaged":     {"it is evicted although no controller replaces it", node(), []runtime.Object{pod("a", unmanaged)}, nil, []string{"a"}, Left{Leaving: 1}},
 		"Data":          {"it is evicted although its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, Left{Leaving: 1}},
-		"Finished":      {"finished Pods are evicted, too", node(), []runtime.Object{pod("a", unmanaged, finished)}, nil, []string{"a"}, Left{Leaving: 1}},
+		"Finished":      {"finished Pods stay: they need the Node no longer", node(), []runtime.Object{pod("a", unmanaged, finished), pod("b")}, nil, []string{"b"}, Left{Leaving: 1}},
 		"Budget":        {"its disruption budget rejects the eviction", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, Left{Rejected: []Rejection{{"default/a", true, "its disruption budget does not allow it: needs 1 healthy pods and has 1"}}}},
 		"NamespaceGoes": {"its namespace is being deleted", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, Left{Rejected: []Rejection{{"default/a", false, "its namespace is being deleted"}}}},
 		"GoneMeanwhile": {"it is deleted before the eviction", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, Left{}},

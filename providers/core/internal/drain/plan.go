@@ -24,6 +24,9 @@ func (r Rules) plan(pods []corev1.Pod, grace int, now time.Time, namespaces name
 	leaving := map[int32][]corev1.Pod{} // by order
 	first := int32(math.MaxInt32)
 	for _, pod := range pods {
+		if completed(&pod) {
+			continue // It needs the Node no longer, and is removed with it.
+		}
 		drain, err := r.of(&pod, namespaces)
 		if err != nil {
 			return nil, Left{}, err
@@ -31,10 +34,8 @@ func (r Rules) plan(pods []corev1.Pod, grace int, now time.Time, namespaces name
 		switch drain.Behavior {
 		case clusterv1.MachineDrainRuleDrainBehaviorSkip:
 		case clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted:
-			if !completed(&pod) {
-				left.Running = append(left.Running, nameOf(&pod))
-				first = min(first, 0)
-			}
+			left.Running = append(left.Running, nameOf(&pod))
+			first = min(first, 0)
 		default:
 			order := ptr.Deref(drain.Order, 0)
 			leaving[order] = append(leaving[order], pod)

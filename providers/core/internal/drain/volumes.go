@@ -2,8 +2,10 @@ package drain
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -44,37 +46,56 @@ func volumes(ctx context.Context, set kubernetes.Interface, node *corev1.Node, r
 	if err != nil {
 		return nil, err
 	}
-	persistent = slices.DeleteFunc(persistent, staying.Has)
-	if len(persistent) > 0 {
-		slices.Sort(persistent)
-		return slices.Compact(persistent), nil
-	}
-	var attached []string
-	for _, v := range node.Status.VolumesAttached {
-		if !staying.Has(string(v.Name)) {
-			attached = append(attached, string(v.Name))
+	var leaving []string
+	for _, volume := range persistent {
+		if !staying.Has(volume) {
+			leaving = append(leaving, volume)
 		}
 	}
-	slices.Sort(attached)
-	return attached, nil
+	if len(leaving) > 0 {
+		slices.Sort(leaving)
+		return slices.Compact(leaving), nil
+	}
+	for _, v := range node.Status.VolumesAttached {
+		name := string(v.Name)
+		if !staying.Has(name) && !staying.Has(persistent[attachmentOf(name, node.Name)]) {
+			leaving = append(leaving, name)
+		}
+	}
+	slices.Sort(leaving)
+	return leaving, nil
 }
 
-// attachments returns the names of the PersistentVolumes that VolumeAttachments attach to a Node. One for an inline volume has its own.
-func attachments(ctx context.Context, set kubernetes.Interface, node string) ([]string, error) {
-	var names []string
+// csi is how names of volumes in status.volumesAttached begin: "kubernetes.io/csi/DRIVER^HANDLE". Those of in-tree volumes that a driver
+// serves have it, too.
+const csi = "kubernetes.io/csi/"
+
+// attachmentOf returns the name that Kubernetes gives to the VolumeAttachment of a volume in status.volumesAttached. It leads to the
+// PersistentVolume, whose spec does not have the handle if it is for an in-tree volume.
+func attachmentOf(attached, node string) string {
+	driver, handle, ok := strings.Cut(strings.TrimPrefix(attached, csi), "^")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
+}
+
+// attachments returns the VolumeAttachments of a Node, and the names of their PersistentVolumes. One for an inline volume has its own.
+func attachments(ctx context.Context, set kubernetes.Interface, node string) (map[string]string, error) {
+	volumes := map[string]string{}
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return set.StorageV1().VolumeAttachments().List(ctx, o)
 	}
 	err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		if a, ok := o.(*storagev1.VolumeAttachment); ok && a.Spec.NodeName == node {
-			names = append(names, volumeOf(a))
+			volumes[a.Name] = volumeOf(a)
 		}
 		return nil
 	})
 	if err != nil && !lacksStorage(set) {
 		return nil, fmt.Errorf("listing the VolumeAttachments of the workload cluster: %w", err)
 	}
-	return names, nil
+	return volumes, nil
 }
 
 // lacksStorage reports whether an API server does not serve VolumeAttachments. Its groups say so, not the error of a list: an API
@@ -164,9 +185,20 @@ func boundTo(ctx context.Context, set kubernetes.Interface, namespace, name stri
 	if err != nil {
 		return nil, fmt.Errorf("reading PersistentVolume %s of the workload cluster: %w", claim.Spec.VolumeName, err)
 	}
-	names := []string{volume.Name}
-	if csi := volume.Spec.CSI; csi != nil {
-		names = append(names, "kubernetes.io/csi/"+csi.Driver+"^"+csi.VolumeHandle) // As in status.volumesAttached.
+	return append(attachedAs(&volume.Spec), volume.Name), nil
+}
+
+// attachedAs returns the name of a volume in status.volumesAttached, for the kinds of volumes whose spec has all of it.
+func attachedAs(volume *corev1.PersistentVolumeSpec) []string {
+	switch v := volume; {
+	case v.CSI != nil:
+		return []string{csi + v.CSI.Driver + "^" + v.CSI.VolumeHandle}
+	case v.ISCSI != nil:
+		return []string{fmt.Sprintf("kubernetes.io/iscsi/%s:%s:%d", v.ISCSI.TargetPortal, v.ISCSI.IQN, v.ISCSI.Lun)}
+	case v.FC != nil && len(v.FC.TargetWWNs) > 0 && v.FC.Lun != nil:
+		return []string{fmt.Sprintf("kubernetes.io/fc/%v:%d", v.FC.TargetWWNs, *v.FC.Lun)}
+	case v.FC != nil:
+		return []string{fmt.Sprintf("kubernetes.io/fc/%v", v.FC.WWIDs)}
 	}
-	return names, nil
+	return nil
 }

@@ -62,6 +62,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 		s.plan = nil
 		return step.Done(), err
 	}
+	s.plan.TemplateMissing = s.external() && s.template == nil
 	if next := c.wake(s); result.After() == 0 {
 		result = next
 	}

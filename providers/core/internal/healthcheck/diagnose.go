@@ -43,7 +43,8 @@ func (c *Controller) diagnose(ctx context.Context, s *scope) (step.Result, error
 	if err := c.readRequests(ctx, s); err != nil {
 		return step.Done(), err
 	}
-	if s.external() && s.template == nil {
+	s.plan.TemplateMissing = s.external() && s.template == nil
+	if s.plan.TemplateMissing {
 		return step.Again(templateBackstop), nil
 	}
 	return c.wake(s), nil

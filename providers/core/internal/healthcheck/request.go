@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -105,9 +106,11 @@ func (c *Controller) request(ctx context.Context, s *scope) (step.Result, error)
 		if r := s.requests[m.Name]; r != nil && ownership.Has(r, m) {
 			continue
 		}
-		if err := c.createRequest(ctx, s, m); err != nil {
+		err := c.createRequest(ctx, s, m)
+		if err != nil {
 			failed = append(failed, err)
 		}
+		errs = append(errs, c.reportRequest(ctx, m, err))
 	}
 	for _, r := range s.finished() {
 		if err := c.DeleteAny(ctx, r); err != nil {
@@ -121,6 +124,24 @@ func (c *Controller) request(ctx context.Context, s *scope) (step.Result, error)
 		restored(s.check, clusterv1.ExternalRemediationRequestAvailableV1Beta1Condition)
 	}
 	return step.Done(), errors.Join(append(failed, errs...)...)
+}
+
+// reportRequest reports in the condition of a Machine that its request could not be created, or that it was after a failure. Where the
+// definition does not have metav1 conditions, there is nothing to report.
+func (c *Controller) reportRequest(ctx context.Context, m *clusterv1.Machine, failure error) error {
+	const t = clusterv1.MachineExternallyRemediatedCondition
+	now := report.False(t, clusterv1.MachineExternallyRemediatedWaitingForRemediationReason, "Waiting for remediation")
+	if failure != nil {
+		now = report.False(t, clusterv1.MachineExternallyRemediatedRemediationRequestCreationFailedReason, "Please check controller logs for errors")
+	}
+	live := &clusterv1.Machine{}
+	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(m), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if was := report.Get(live, t); was == nil || was.Reason == now.Reason {
+		return nil
+	}
+	return c.SetReports(ctx, live, nil, now)
 }
 
 // createRequest creates the request for a Machine, under the name of the Machine.

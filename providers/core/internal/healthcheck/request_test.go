@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -65,7 +67,9 @@ func TestExternalRemediation(t *testing.T) {
 	w.begin()
 	w.becomes(corev1.ConditionUnknown, time.Hour, "a", "b")
 	w.settled()
-	equal(t, "owners are not asked", []string{"a: False UnhealthyNode", "b: False UnhealthyNode", "c: True"}, w.marks())
+	equal(t, "owners are not asked", []string{
+		"a: False UnhealthyNode, external False WaitingForRemediation", "b: False UnhealthyNode, external False WaitingForRemediation", "c: True",
+	}, w.marks())
 	r := w.requestFor("b")
 	if r == nil || w.requestFor("a") == nil || w.requestFor("c") != nil {
 		t.Fatal("a and b must have a request, c must not")
@@ -84,7 +88,7 @@ func TestExternalRemediation(t *testing.T) {
 	if w.requestFor("b") != nil || w.requestFor("a") == nil {
 		t.Error("only the request of the recovered Machine must be deleted")
 	}
-	equal(t, "marks", []string{"a: False UnhealthyNode", "b: True", "c: True"}, w.marks())
+	equal(t, "marks", []string{"a: False UnhealthyNode, external False WaitingForRemediation", "b: True", "c: True"}, w.marks())
 }
 
 func TestExternalRemediationIsLimited(t *testing.T) {
@@ -96,6 +100,15 @@ func TestExternalRemediationIsLimited(t *testing.T) {
 		t.Error("there must be no request")
 	}
 	equal(t, "status", "1/3, 0 allowed, False TooManyUnhealthy", w.status())
+	equal(t, "marks", []string{"a: False UnhealthyNode", "b: False UnhealthyNode", "c: True"}, w.marks())
+
+	h := w.health()
+	h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = ptr.To(intstr.FromInt32(2))
+	testenv.Must(t, w.Update(t.Context(), h))
+	w.settled()
+	equal(t, "marks of Machines that may be remediated later", []string{
+		"a: False UnhealthyNode, external False WaitingForRemediation", "b: False UnhealthyNode, external False WaitingForRemediation", "c: True",
+	}, w.marks())
 }
 
 func TestTemplateIsMissing(t *testing.T) {
@@ -103,6 +116,7 @@ func TestTemplateIsMissing(t *testing.T) {
 	w.becomes(corev1.ConditionUnknown, time.Hour, "a")
 	w.settled()
 	equal(t, "template", "False Error ExternalRemediationTemplateNotFound", w.conditionOf(clusterv1.ExternalRemediationTemplateAvailableV1Beta1Condition))
+	equal(t, "marks", []string{"a: False UnhealthyNode, external False RemediationTemplateNotFound"}, w.marks())
 	testenv.Must(t, w.Create(t.Context(), template()))
 	w.Clock.Step(templateBackstop)
 	w.settled()
@@ -110,6 +124,7 @@ func TestTemplateIsMissing(t *testing.T) {
 	if w.requestFor("a") == nil {
 		t.Error("a must have a request")
 	}
+	equal(t, "marks", []string{"a: False UnhealthyNode, external False WaitingForRemediation"}, w.marks())
 }
 
 // TestRequestFails checks that a request that cannot be created is reported, and does not stop the others.
@@ -133,6 +148,10 @@ func TestRequestFails(t *testing.T) {
 	if w.requestFor("c") == nil {
 		t.Error("c must have a request")
 	}
+	equal(t, "marks", []string{
+		"a: False UnhealthyNode, external False RemediationRequestCreationFailed", "b: False UnhealthyNode, external False RemediationRequestCreationFailed",
+		"c: False UnhealthyNode, external False WaitingForRemediation",
+	}, w.marks())
 	w.Before = nil
 	testenv.Must(t, w.Delete(t.Context(), other))
 	w.Clock.Step(time.Minute)
@@ -143,6 +162,10 @@ func TestRequestFails(t *testing.T) {
 			t.Errorf("Machine %s has no request", name)
 		}
 	}
+	equal(t, "marks", []string{
+		"a: False UnhealthyNode, external False WaitingForRemediation", "b: False UnhealthyNode, external False WaitingForRemediation",
+		"c: False UnhealthyNode, external False WaitingForRemediation",
+	}, w.marks())
 }
 
 // TestTemplateIsRemoved checks that a stale cache of the check does not lead to requests that the check no longer makes.

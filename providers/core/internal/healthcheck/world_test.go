@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -158,6 +159,9 @@ func (w *world) marks() []string {
 		}
 		if owner != nil {
 			line += fmt.Sprintf(", owner %s %s", owner.Status, owner.Reason)
+		}
+		if external := report.Get(m, clusterv1.MachineExternallyRemediatedCondition); external != nil {
+			line += fmt.Sprintf(", external %s %s", external.Status, external.Reason)
 		}
 		out = append(out, line)
 	}

@@ -41,6 +41,10 @@ func startOf(m *clusterv1.Machine, t clusterv1.ConditionType) *metav1.Time {
 		return &m.Status.Deletion.NodeDrainStartTime
 	case t == clusterv1.VolumeDetachSucceededV1Beta1Condition:
 		return &m.Status.Deletion.WaitForNodeVolumeDetachStartTime
+	case t == clusterv1.PreDrainDeleteHookSucceededV1Beta1Condition:
+		return &m.Status.Deletion.WaitForPreDrainHookStartTime
+	case t == clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition:
+		return &m.Status.Deletion.WaitForPreTerminateHookStartTime
 	}
 	return nil
 }

@@ -94,8 +94,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 			step.When((*scope).worksOnNode,
 				step.Do("pre-drain-hooks", stage(clusterv1.MachineDeletingWaitingForPreDrainHookReason, nil, c.preDrainHooks)).
 					Sets(clusterv1.PreDrainDeleteHookSucceededV1Beta1Condition),
-				step.Do("drain", stage(clusterv1.MachineDeletingDrainingNodeReason, drainStage, c.drain)),
-				step.Do("volumes", stage(clusterv1.MachineDeletingWaitingForVolumeDetachReason, nil, c.volumes)),
+				step.When((*scope).drains,
+					step.Do("drain", stage(clusterv1.MachineDeletingDrainingNodeReason, drainStage, c.drain)),
+					step.Do("volumes", stage(clusterv1.MachineDeletingWaitingForVolumeDetachReason, nil, c.volumes)),
+				),
 			),
 			step.Do("pre-terminate-hooks", stage(
 				clusterv1.MachineDeletingWaitingForPreTerminateHookReason, nil, c.preTerminateHooks)).

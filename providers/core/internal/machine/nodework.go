@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -31,7 +32,32 @@ func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) 
 		}
 	}
 	s.nodeWork = s.machine.Status.NodeRef.IsDefined()
-	return step.Done(), nil
+	if s.nodeWork {
+		s.pastDrain, err = c.isPastDrain(ctx, s)
+	}
+	return step.Done(), err
+}
+
+// isPastDrain reports whether the Node is not drained any further, even if that did not complete: the wait for pre-terminate hooks has begun,
+// or someone deletes the infrastructure machine, or has. A skipped drain cannot be repeated, so an infrastructure machine that is only
+// missing in the cache is read from the API server.
+func (c *Controller) isPastDrain(ctx context.Context, s *scope) (bool, error) {
+	if _, begun := began(s.machine, clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition); begun {
+		return true, nil
+	}
+	ref := &s.machine.Spec.InfrastructureRef
+	obj, err := c.object(ctx, s, ref)
+	if err == nil && obj == nil {
+		obj, err = external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}.Get(ctx, ref, s.machine.Namespace)
+	}
+	gone, err := contract.KindGone(ctx, c.Live, err)
+	switch {
+	case gone || apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	return !obj.GetDeletionTimestamp().IsZero(), nil
 }
 
 // findLate sets status.nodeRef of a Machine that was deleted before that was done, if its Node has joined.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -138,6 +139,43 @@ func TestLateNode(t *testing.T) {
 			err := w.workload.Client.Get(t.Context(), client.ObjectKeyFromObject(node()), &corev1.Node{})
 			if w.drained != tc.drained || apierrors.IsNotFound(err) != tc.deleted {
 				t.Errorf("%s: drained %d times, deleted: %t", tc.reason, w.drained, apierrors.IsNotFound(err))
+			}
+		})
+	}
+}
+
+// TestPastDrain lists when a Node is not drained, although the drain has not completed.
+func TestPastDrain(t *testing.T) {
+	const hook = clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition
+	withCondition := func(m *clusterv1.Machine) {
+		condition.Set(m, condition.False(hook, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookV1Beta1Reason, ""))
+	}
+	withRecord := func(m *clusterv1.Machine) { record(m, hook, metav1.NewTime(now)) }
+	leaving := infraMachine(nil)
+	leaving.SetDeletionTimestamp(&metav1.Time{Time: now})
+	leaving.SetFinalizers([]string{"x/y"})
+	for name, tc := range map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		objects []client.Object
+		hidden  bool // from the cache
+		want    bool
+	}{
+		"Not":          {reason: "nothing stops it", machine: machine(withNode), objects: []client.Object{infraMachine(nil)}},
+		"Hook":         {"a pre-terminate hook was reached without a complete drain", machine(withNode, withCondition), []client.Object{infraMachine(nil)}, false, true},
+		"RecordedOnly": {"the condition is lost", machine(withNode, withRecord), []client.Object{infraMachine(nil)}, false, true},
+		"Leaving":      {"someone deletes the infrastructure machine", machine(withNode), []client.Object{leaving}, false, true},
+		"Gone":         {"the infrastructure machine is gone", machine(withNode), nil, false, true},
+		"Stale":        {reason: "the infrastructure machine is missing only in the cache", machine: machine(withNode), objects: []client.Object{infraMachine(nil)}, hidden: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(tc.objects, machine(named("cp-1"), object.ControlPlane))...)
+			if tc.hidden {
+				w.Cache.Hide(tc.objects...)
+			}
+			s := &scope{machine: tc.machine, cluster: build.Cluster()}
+			if _, err := w.decide(t.Context(), s); err != nil || !s.nodeWork || s.pastDrain != tc.want {
+				t.Errorf("%s: work on the Node: %t, past the drain: %t, err = %v", tc.reason, s.nodeWork, s.pastDrain, err)
 			}
 		})
 	}

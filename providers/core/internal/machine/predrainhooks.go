@@ -9,5 +9,5 @@ import (
 
 // preDrainHooks waits until all pre-drain hooks have been removed.
 func (c *Controller) preDrainHooks(_ context.Context, s *scope) (step.Result, error) {
-	return hooks(s.machine, clusterv1.PreDrainDeleteHookAnnotationPrefix), nil
+	return c.hooks(s.machine, clusterv1.PreDrainDeleteHookSucceededV1Beta1Condition, clusterv1.PreDrainDeleteHookAnnotationPrefix), nil
 }

@@ -108,6 +108,29 @@ func TestNodeConditions(t *testing.T) {
 	}
 }
 
+// TestMinReady: the MachineSet of a Machine says how long it must be ready, or else the Machine itself, as of other control plane providers.
+func TestMinReady(t *testing.T) {
+	set := build.MachineSet("set", func(set *clusterv1.MachineSet) { set.Spec.Template.Spec.MinReadySeconds = ptr.To[int32](7) })
+	own := func(m *clusterv1.Machine) { m.Spec.MinReadySeconds = ptr.To[int32](9) }
+	owned := func(m *clusterv1.Machine) {
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
+	}
+	for _, tt := range []struct {
+		reason  string
+		machine *clusterv1.Machine
+		want    time.Duration
+	}{
+		{"none", machine(), 0},
+		{"its own", machine(own), 9 * time.Second},
+		{"of its MachineSet", machine(owned, own), 7 * time.Second},
+	} {
+		s := &scope{machine: tt.machine}
+		if err := newWorld(t, set).compare(t.Context(), s); err != nil || s.found.minReady != tt.want {
+			t.Errorf("%s: got %s, err = %v, want %s", tt.reason, s.found.minReady, err, tt.want)
+		}
+	}
+}
+
 func TestAvailable(t *testing.T) {
 	yes := report.True("Ready", "Ready", "")
 	since := yes
@@ -148,22 +171,38 @@ func TestUpToDate(t *testing.T) {
 		}
 		return r
 	}
-	newer := "v2"
+	newer, upToDate := "v2", []metav1.Condition{report.True("UpToDate", "UpToDate", "")}
+	kubelet := func(is, wanted string) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) {
+			m.Spec.Version, m.Status.NodeInfo = wanted, &corev1.NodeSystemInfo{KubeletVersion: is}
+		}
+	}
 	for _, tt := range []struct {
 		reason string
 		family *revision
 		want   []metav1.Condition
+		with   func(*clusterv1.Machine)
 	}{
-		{"nothing decides about it", nil, nil},
-		{"the newest revision", family("2", "2", nil), []metav1.Condition{report.True("UpToDate", "UpToDate", "")}},
-		{"a MachineSet that has no revision yet is new", family("", "2", nil), []metav1.Condition{report.True("UpToDate", "UpToDate", "")}},
+		{"nothing decides about it", nil, nil, kubelet("v1.29.0", "v1.30.0")},
+		{"the newest revision", family("2", "2", nil), upToDate, nil},
+		{"a MachineSet that has no revision yet is new", family("", "2", nil), upToDate, nil},
+		{"the kubelet is not updated yet", family("2", "2", nil), []metav1.Condition{
+			report.False("UpToDate", "Updating", "* Node.status.nodeInfo.kubeletVersion v1.29.9, v1.30.0 required"),
+		}, kubelet("v1.29.9", "v1.30.0")},
+		{"the kubelet is newer", family("2", "2", nil), upToDate, kubelet("v1.31.0", "v1.30.0")},
+		{"distributions add to the version", family("2", "2", nil), upToDate, kubelet("v1.30.0-eks-1", "v1.30.0")},
+		{"the kubelet has another version scheme", family("2", "2", nil), upToDate, kubelet("latest", "v1.30.0")},
+		{"the Machine has no version", family("2", "2", nil), upToDate, kubelet("v1.29.0", "")},
 		{"an older revision, with all reasons", family("1", "2", func(md *clusterv1.MachineDeployment) {
 			md.Spec.Template.Spec.Version = newer
 			md.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "GenericMachineTemplate", Name: "new"}
-		}), []metav1.Condition{report.False("UpToDate", "NotUpToDate", "* Version v1, v2 required\n* GenericMachine is not up-to-date")}},
+		}), []metav1.Condition{report.False("UpToDate", "NotUpToDate", "* Version v1, v2 required\n* GenericMachine is not up-to-date")}, kubelet("v1.29.0", "v1.30.0")},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			s := &scope{machine: machine(), now: now}
+			if tt.with != nil {
+				tt.with(s.machine)
+			}
 			s.found.revision = tt.family
 			if diff := cmp.Diff(tt.want, s.upToDateReport()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/blang/semver/v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,6 +47,7 @@ func (c *Controller) family(ctx context.Context, s *scope) (*revision, error) {
 // compare finds what the Machine is compared with.
 func (c *Controller) compare(ctx context.Context, s *scope) error {
 	found, err := c.family(ctx, s)
+	s.found.minReady = seconds(s.machine.Spec.MinReadySeconds) // Set by users, and by other control plane providers.
 	if found != nil {
 		s.found.minReady = machineset.MinReady(found.set)
 	}
@@ -71,13 +73,35 @@ func (s *scope) upToDateReport() []metav1.Condition {
 		return nil
 	}
 	t := clusterv1.MachineUpToDateCondition
-	if !found.outdated() && inplace.IsUpdating(s.machine) {
+	switch kubelet := olderKubelet(s.machine); {
+	case found.outdated():
+		return []metav1.Condition{report.False(t, clusterv1.NotUpToDateReason, "%s", differences(found, s.now))}
+	case inplace.IsUpdating(s.machine):
 		return []metav1.Condition{report.False(t, clusterv1.MachineUpToDateUpdatingReason, "* In-place update in progress")}
+	case kubelet != "":
+		return []metav1.Condition{report.False(t, clusterv1.MachineUpToDateUpdatingReason,
+			"* Node.status.nodeInfo.kubeletVersion %s, %s required", kubelet, s.machine.Spec.Version)}
 	}
-	if !found.outdated() {
-		return []metav1.Condition{report.True(t, clusterv1.UpToDateReason, "")}
+	return []metav1.Condition{report.True(t, clusterv1.UpToDateReason, "")}
+}
+
+// olderKubelet returns the version of a Machine's kubelet if it is older than that of its spec, as during an update in place; "" otherwise.
+// What follows the patch version does not count: distributions add their own.
+func olderKubelet(m *clusterv1.Machine) string {
+	if m.Status.NodeInfo == nil || m.Spec.Version == "" {
+		return ""
 	}
-	return []metav1.Condition{report.False(t, clusterv1.NotUpToDateReason, "%s", differences(found, s.now))}
+	kubelet := m.Status.NodeInfo.KubeletVersion
+	is, err := semver.ParseTolerant(kubelet)
+	wanted, errWanted := semver.ParseTolerant(m.Spec.Version)
+	if err != nil || errWanted != nil || is.FinalizeVersion() == wanted.FinalizeVersion() {
+		return ""
+	}
+	is.Pre, wanted.Pre = nil, nil
+	if is.LT(wanted) {
+		return kubelet
+	}
+	return ""
 }
 
 // differences lists why a MachineSet is not the current one of its MachineDeployment.

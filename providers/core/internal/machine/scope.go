@@ -48,6 +48,8 @@ type scope struct {
 	cluster *clusterv1.Cluster
 	// nodeWork is whether to drain the Node, see nodeWorkAllowed.
 	nodeWork bool
+	// pastDrain is whether the drain of the Node is over, see isPastDrain.
+	pastDrain bool
 	// followed caches the referenced objects for one reconcile; nil for one that does not exist.
 	followed map[clusterv1.ContractVersionedObjectReference]*unstructured.Unstructured
 	// now is when the reconcile began.
@@ -70,6 +72,8 @@ func (s *scope) key() types.NamespacedName {
 }
 
 func (s *scope) worksOnNode() bool { return s.nodeWork }
+
+func (s *scope) drains() bool { return !s.pastDrain }
 
 func (s *scope) isControlPlane() bool { return isControlPlane(s.machine) }
 

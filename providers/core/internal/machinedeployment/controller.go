@@ -64,7 +64,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.MachineSet{}),
 			step.Mapped(&clusterv1.MachineSet{}, c.ofOrphan, watch.Orphaned()),
-			step.Mapped(&clusterv1.Machine{}, ofMachine, predicate.Or(machineRemoved(), machineMoved())),
+			step.Mapped(&clusterv1.Machine{}, ofMachine, predicate.Or(machineChanges(), machineMoved())),
 			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &clusterv1.MachineDeploymentList{}), watch.Cluster(watch.Paused)),
 		},
 		Paused: ownership.PausedByClusterName(c.Client, func(md *clusterv1.MachineDeployment) string { return md.Spec.ClusterName }),

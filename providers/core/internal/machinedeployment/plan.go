@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -35,7 +36,19 @@ func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 		return step.Done(), step.Terminal(fmt.Errorf("spec.strategy.type of MachineDeployment %s is %q: it must be RollingUpdate or OnDelete",
 			s.deployment.Name, strategy))
 	}
-	return step.Done(), nil
+	return step.Again(s.nextPassing()), nil
+}
+
+// nextPassing returns when the next Machine becomes available that passes its readiness gates for too short a time; zero if there is none.
+// No status changes then that a MachineSet would report.
+func (s *scope) nextPassing() time.Duration {
+	var next time.Duration
+	for _, t := range s.tallies {
+		if t.Passing < t.Available && t.NextAvailable > 0 && (next == 0 || t.NextAvailable < next) {
+			next = t.NextAvailable
+		}
+	}
+	return next
 }
 
 func strategyOf(md *clusterv1.MachineDeployment) clusterv1.MachineDeploymentRolloutStrategyType {
@@ -92,7 +105,7 @@ func (s *scope) observed(set *clusterv1.MachineSet) rollout.Set {
 		Movable:   s.movable[set.Name],
 		Moving:    moving,
 		Updating:  machines.Updating,
-		Available: machines.Available,
+		Available: machines.Passing,
 		Frozen:    metav1.HasAnnotation(set.ObjectMeta, clusterv1.DisableMachineCreateAnnotation),
 		Desired:   number(set, clusterv1.DesiredReplicasAnnotation),
 		Max:       number(set, clusterv1.MaxReplicasAnnotation),

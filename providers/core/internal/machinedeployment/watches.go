@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -38,11 +39,14 @@ func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
-// machineRemoved selects Machines whose deletion starts or is complete: then there is room for others. All other changes of
-// Machines reach the MachineDeployment through the status of their MachineSet.
-func machineRemoved() predicate.Predicate {
+// machineChanges selects Machines whose deletion starts or is complete, because then there is room for others, and those that begin to
+// pass their readiness gates or no longer do. All other changes of Machines reach the MachineDeployment through the status of their
+// MachineSet.
+func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
-		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
+		_, passed := machineset.Passes(before)
+		_, passes := machineset.Passes(after)
+		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero() || passed != passes
 	}))
 }
 

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// syncMachines updates labels, annotations, timeouts and taints of the Machines from the template in place, and their version from their
-// kubelet. It makes the pool the controller of those that lost their owner reference, and keeps what other clients set.
+// syncMachines updates labels, annotations, timeouts, readiness gates and taints of the Machines from the template in place, and their version
+// from their kubelet. It makes the pool the controller of those that lost their owner reference, and keeps what other clients set.
 func (c *Controller) syncMachines(ctx context.Context, s *scope) (step.Result, error) {
 	existing := s.byInfraMachine()
 	for _, infra := range s.infraMachines {
@@ -50,7 +50,7 @@ func newMachine(s *scope, infra *unstructured.Unstructured) *clusterv1.Machine {
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: s.pool.Spec.ClusterName, Version: template.Spec.Version, Deletion: template.Spec.Deletion,
-			Taints:    template.Spec.Taints,
+			ReadinessGates: template.Spec.ReadinessGates, Taints: template.Spec.Taints,
 			Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("")},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: s.machineKind.Group, Kind: s.machineKind.Kind, Name: infra.GetName(),

@@ -26,6 +26,7 @@ func TestMachinesInPlace(t *testing.T) {
 		template := &p.Spec.Template
 		template.Labels, template.Annotations = map[string]string{"zone": "a"}, map[string]string{"note": "new"}
 		template.Spec.Version, template.Spec.Deletion = "v1.36.3", clusterv1.MachineDeletionSpec{}
+		template.Spec.ReadinessGates = []clusterv1.MachineReadinessGate{{ConditionType: "Checked"}}
 	})
 	w.mustReconcile()
 	type outcome struct {
@@ -41,6 +42,7 @@ func TestMachinesInPlace(t *testing.T) {
 		Spec: clusterv1.MachineSpec{
 			ClusterName: "c", Version: "v1.35.4", ProviderID: "test:///w-1", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("")},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: machineKind.GroupVersion().Group, Kind: machineKind.Kind, Name: "w-1"},
+			ReadinessGates:    []clusterv1.MachineReadinessGate{{ConditionType: "Checked"}},
 		},
 	}
 	m := w.machine("w-1")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/blang/semver/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/preflight"
@@ -81,18 +83,43 @@ func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, er
 	checks := slices.DeleteFunc(preflightChecks(), func(check preflight.Check[creation]) bool {
 		return !c.checks.runs(check.Name) || skips(s.set, clusterv1.MachineSetPreflightCheck(check.Name))
 	})
+	failures := preflight.All(checks, creation{set: s.set, cluster: s.cluster, plane: plane, version: version})
+	if len(failures) == 0 {
+		return "", nil
+	}
+	template, err := c.bootstrapTemplate(ctx, s.set)
+	if err != nil || skips(template, clusterv1.MachineSetPreflightCheckAll) {
+		return "", err
+	}
 	var reasons []string
-	for _, failure := range preflight.All(checks, creation{set: s.set, cluster: s.cluster, plane: plane, version: version}) {
-		if failure.Err != nil {
+	for _, failure := range failures {
+		switch {
+		case skips(template, clusterv1.MachineSetPreflightCheck(failure.Check)):
+		case failure.Err != nil:
 			return "", failure.Err
+		default:
+			reasons = append(reasons, failure.Check+": "+failure.Reason)
 		}
-		reasons = append(reasons, failure.Check+": "+failure.Reason)
 	}
 	return strings.Join(reasons, "; "), nil
 }
 
-func skips(set *clusterv1.MachineSet, name clusterv1.MachineSetPreflightCheck) bool {
-	for skipped := range strings.SplitSeq(set.Annotations[clusterv1.MachineSetSkipPreflightChecksAnnotation], ",") {
+// bootstrapTemplate returns the bootstrap template of a set, without annotations if there is none: it may skip checks, too, for all sets
+// that use it.
+func (c *Controller) bootstrapTemplate(ctx context.Context, set *clusterv1.MachineSet) (*unstructured.Unstructured, error) {
+	ref := &set.Spec.Template.Spec.Bootstrap.ConfigRef
+	if !ref.IsDefined() {
+		return &unstructured.Unstructured{}, nil
+	}
+	template, err := c.external.Get(ctx, ref, set.Namespace)
+	if apierrors.IsNotFound(err) {
+		return &unstructured.Unstructured{}, nil
+	}
+	return template, err
+}
+
+func skips(obj metav1.Object, name clusterv1.MachineSetPreflightCheck) bool {
+	for skipped := range strings.SplitSeq(obj.GetAnnotations()[clusterv1.MachineSetSkipPreflightChecksAnnotation], ",") {
 		if strings.TrimSpace(skipped) == string(name) {
 			return true
 		}

@@ -40,6 +40,7 @@ type preflightCase struct {
 	version   string
 	bootstrap string // kind of the bootstrap template
 	skip      string
+	skipAlso  string // by the bootstrap template
 	only      Checks
 	topology  string // its version
 	step      string // of an upgrade by several
@@ -62,6 +63,13 @@ func TestPreflight(t *testing.T) {
 			want: "ControlPlaneIsStable: the control plane is being upgraded"},
 		"Skipped": {reason: "the annotation skips this check", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.30.1", skip: "KubeadmVersionSkew, ControlPlaneIsStable"},
 		"All":     {reason: "the annotation skips all checks", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.35.0", skip: "All"},
+		"SkippedByTemplate": {reason: "the annotation of the bootstrap template skips this check", plane: stable("v1.30.0"), version: "v1.29.0",
+			bootstrap: "KubeadmConfigTemplate", skipAlso: "KubeadmVersionSkew"},
+		"AllByTemplate": {reason: "the annotation of the bootstrap template skips all checks", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.35.0",
+			bootstrap: "KubeadmConfigTemplate", skipAlso: "All"},
+		"OthersByTemplate": {reason: "the annotation of the bootstrap template skips another check", plane: stable("v1.30.0"), version: "v1.29.0",
+			bootstrap: "KubeadmConfigTemplate", skipAlso: "ControlPlaneIsStable",
+			want: "KubeadmVersionSkew: kubeadm v1.29.0 cannot join a control plane of v1.30.0: the minor versions must be equal"},
 		"Newer": {reason: "the kubelet would be newer than the API server", plane: stable("v1.30.9"), version: "v1.31.0",
 			want: "KubernetesVersionSkew: version v1.31.0 is incompatible with the control plane's v1.30.9: it must not be newer, and at most 3 minor versions older"},
 		"NewerPatch": {reason: "patch versions do not matter", plane: stable("v1.30.0"), version: "v1.30.9"},
@@ -113,9 +121,16 @@ func (tc preflightCase) run(t *testing.T) {
 	if tc.plane != nil {
 		objects = append(objects, tc.plane)
 	}
+	if tc.bootstrap != "" {
+		template := object.Builder{}.Provided(bootstrap(tc.bootstrap), "b", nil)
+		if tc.skipAlso != "" {
+			template.SetAnnotations(map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skipAlso})
+		}
+		objects = append(objects, object.CRD(bootstrap(tc.bootstrap)), template)
+	}
 	c := &Controller{Clients: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off, checks: tc.only}
 	c.external = fakeapi.External(c.Clients)
-	set := &clusterv1.MachineSet{}
+	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}
 	if tc.skip != "" {
 		set.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skip}
 	}
@@ -123,7 +138,7 @@ func (tc preflightCase) run(t *testing.T) {
 		set.Spec.Template.Spec.Version = tc.version
 	}
 	if tc.bootstrap != "" {
-		set.Spec.Template.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrap(tc.bootstrap), "")
+		set.Spec.Template.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrap(tc.bootstrap), "b")
 	}
 	cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) {
 		c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -40,10 +41,14 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 	for _, m := range now {
 		s.report(c.delete(ctx, m))
 	}
+	reason := clusterv1.MachineOwnerRemediatedRemediationDeferredReason
+	if strings.HasPrefix(why, neverRemediated) {
+		reason = clusterv1.MachineOwnerRemediatedCannotBeRemediatedReason
+	}
 	for _, m := range later {
 		s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition,
 			clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, "%s", why)},
-			report.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineOwnerRemediatedRemediationDeferredReason, "%s", why)))
+			report.False(clusterv1.MachineOwnerRemediatedCondition, reason, "%s", why)))
 	}
 	if len(later) > 0 {
 		return step.Again(preflightBackstop), nil
@@ -125,6 +130,9 @@ func (c *Controller) deployment(ctx context.Context, set *clusterv1.MachineSet) 
 	return md, nil
 }
 
+// neverRemediated is the beginning of what pendingRemoval returns.
+const neverRemediated = "Machine won't be remediated because "
+
 // pendingRemoval returns why Machines of a set are not remediated that has no longer the current template: "" if it has.
 func pendingRemoval(md *clusterv1.MachineDeployment, set *clusterv1.MachineSet) string {
 	if md == nil {
@@ -136,9 +144,9 @@ func pendingRemoval(md *clusterv1.MachineDeployment, set *clusterv1.MachineSet) 
 	case errOwn != nil || errNewest != nil || own >= newest:
 		return ""
 	case md.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType:
-		return "Machine won't be remediated because its template is outdated: delete it"
+		return neverRemediated + "its template is outdated: delete it"
 	}
-	return "Machine won't be remediated because it is pending removal due to rollout"
+	return neverRemediated + "it is pending removal due to rollout"
 }
 
 // maxInFlight returns how many Machines may be in remediation at a time, and whether there is a limit.

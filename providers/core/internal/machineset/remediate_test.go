@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -63,7 +64,8 @@ func newRemediation(t *testing.T, md *clusterv1.MachineDeployment, machines ...s
 	return r
 }
 
-// run takes the steps collect and remediate, and returns each Machine that is marked or leaving, with its message.
+// run takes the steps collect and remediate, and returns each Machine that is marked or leaving, with its message; one
+// that stays cannot be remediated, according to v1beta2.
 func (r *remediation) run(t *testing.T) []string {
 	t.Helper()
 	s := &scope{set: r.set, cluster: r.build.Cluster()}
@@ -86,7 +88,11 @@ func (r *remediation) run(t *testing.T) []string {
 		case !m.DeletionTimestamp.IsZero():
 			out = append(out, m.Name+" leaves")
 		case c != nil:
-			out = append(out, strings.TrimSpace(fmt.Sprintf("%s waits %s", m.Name, c.Message)))
+			verb := "waits"
+			if r := report.Get(m, clusterv1.MachineOwnerRemediatedCondition); r != nil && r.Reason == clusterv1.MachineOwnerRemediatedCannotBeRemediatedReason {
+				verb = "stays"
+			}
+			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", m.Name, verb, c.Message)))
 		}
 	}
 	return out
@@ -94,7 +100,7 @@ func (r *remediation) run(t *testing.T) []string {
 
 func TestRemediationsInFlight(t *testing.T) {
 	const many = " waits Waiting because there are already too many remediations in progress (spec.strategy.remediation.maxInFlight is %s)"
-	const rollout = " waits Machine won't be remediated because it is pending removal due to rollout"
+	const rollout = " stays Machine won't be remediated because it is pending removal due to rollout"
 	limit := func(text string, change ...func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
 		var build object.Builder
 		return build.MachineDeployment("md", append(change, func(md *clusterv1.MachineDeployment) {
@@ -127,7 +133,7 @@ func TestRemediationsInFlight(t *testing.T) {
 		{"a huge number is no limit", limit("2147483647"), []string{"m1:sick", "m2:sick"}, []string{"m1 leaves", "m2 leaves"}},
 		{"a rollout replaces the Machines of old MachineSets; revisions are numbers", next(limit("")), []string{"m1:sick"}, []string{"m1" + rollout}},
 		{"with OnDelete, nothing replaces them", next(limit("", onDelete)), []string{"m1:sick"},
-			[]string{"m1 waits Machine won't be remediated because its template is outdated: delete it"}},
+			[]string{"m1 stays Machine won't be remediated because its template is outdated: delete it"}},
 		{"a Machine that is deleted for another reason does not count", limit("1"), []string{"m1:sick", "m2:gone"}, []string{"m1 leaves", "m2 leaves"}},
 	}
 	for _, tt := range tests {

@@ -78,6 +78,9 @@ func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine
 	if !slices.Contains(m.Finalizers, clusterv1.MachineFinalizer) {
 		desired.Finalizers = nil // otherwise keep it: server-side apply would remove it, and the Machine controller add it again
 	}
+	if m.Spec.MinReadySeconds != nil { // v1.14 sets it.
+		desired.Spec.MinReadySeconds = set.Spec.Template.Spec.MinReadySeconds
+	}
 	desired.Spec.Version = m.Spec.Version
 	desired.Spec.InfrastructureRef = m.Spec.InfrastructureRef
 	desired.Spec.Bootstrap.ConfigRef = m.Spec.Bootstrap.ConfigRef

@@ -37,7 +37,7 @@ func (m Mark) Requests() bool {
 func (p *Plan) Marks() []Mark {
 	var out []Mark
 	for _, f := range p.Findings {
-		if m := p.mark(f); len(m.Set)+len(m.Remove) > 0 {
+		if m := p.mark(f); len(m.Set)+len(m.Remove)+len(m.Reports) > 0 {
 			out = append(out, m)
 		}
 	}
@@ -63,6 +63,9 @@ func (p *Plan) mark(f Finding) Mark {
 			m.Reports = append(m.Reports, report.False(clusterv1.MachineOwnerRemediatedCondition,
 				clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, "Waiting for remediation"))
 		}
+		if p.remediates(f) && p.External {
+			m.Reports = append(m.Reports, p.requested(f, len(m.Set) > 0)...)
+		}
 	case Healthy:
 		if condition.IsTrue(f.Machine, checked) ||
 			was == nil && (!f.Due.IsZero() || !condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyV1Beta1Condition)) {
@@ -76,9 +79,32 @@ func (p *Plan) mark(f Finding) Mark {
 			m.Remove = append(m.Remove, remediated)
 			m.Reports = append(m.Reports, report.None(clusterv1.MachineOwnerRemediatedCondition))
 		}
+		if report.Get(f.Machine, clusterv1.MachineExternallyRemediatedCondition) != nil {
+			m.Reports = append(m.Reports, report.None(clusterv1.MachineExternallyRemediatedCondition))
+		}
 	case Failing, Starting, Unknown, Recovering, Deleting:
 	}
 	return m
+}
+
+// requested returns condition ExternallyRemediated if it changes. That a request could not be created is reported until it is. written:
+// whether the Machine is written in any case; where the definition does not have metav1 conditions, each reconcile would write it again.
+func (p *Plan) requested(f Finding, written bool) []metav1.Condition {
+	const t = clusterv1.MachineExternallyRemediatedCondition
+	was := report.Get(f.Machine, t)
+	now := report.False(t, clusterv1.MachineExternallyRemediatedWaitingForRemediationReason, "Waiting for remediation")
+	if p.TemplateMissing {
+		now = report.False(t, clusterv1.MachineExternallyRemediatedRemediationTemplateNotFoundReason,
+			"The template of remediation requests does not exist")
+	}
+	failed := was != nil && was.Reason == clusterv1.MachineExternallyRemediatedRemediationRequestCreationFailedReason
+	switch {
+	case was != nil && was.Reason == now.Reason, failed && !p.TemplateMissing:
+		return nil
+	case !written && report.Get(f.Machine, clusterv1.MachineHealthCheckSucceededCondition) == nil:
+		return nil
+	}
+	return []metav1.Condition{now}
 }
 
 // report returns the message of the metav1 condition of an unhealthy Machine.

@@ -23,6 +23,8 @@ type Plan struct {
 	Observed bool
 	// External reports whether Machines are remediated by external requests, not by their owners.
 	External bool
+	// TemplateMissing reports whether External requests cannot be created, because their template does not exist.
+	TemplateMissing bool
 	// Brake is why no Machine of any Cluster is remediated, except those that a user annotated. Nil: they are.
 	Brake *Brake
 }
