@@ -48,14 +48,20 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 // template may still differ from the deployment's, if a webhook or policy changes MachineSets during admission. A replacement would
 // differ in the same way, and so on without end.
 func (s *scope) createdFor(notBefore time.Time) *clusterv1.MachineSet {
-	ids := identitiesOf(s.deployment, notBefore)
-	for _, set := range s.sets {
-		id := identity{name: set.Name, hash: set.Labels[clusterv1.MachineDeploymentUniqueLabel]}
-		if slices.Contains(ids, id) && metav1.IsControlledBy(set, s.deployment) && !edited(set) {
-			return set
+	var more []string
+	for {
+		ids := identitiesOf(s.deployment, notBefore, more...)
+		for _, set := range s.sets {
+			id := identity{name: set.Name, hash: set.Labels[clusterv1.MachineDeploymentUniqueLabel]}
+			if slices.Contains(ids, id) && metav1.IsControlledBy(set, s.deployment) && !edited(set) {
+				return set
+			}
 		}
+		if !slices.ContainsFunc(ids, func(id identity) bool { return s.names[id.name] }) {
+			return nil
+		}
+		more = append(more, again) // The name was taken: see freeIdentity.
 	}
-	return nil
 }
 
 // edited reports whether another field manager changed a field of the template that cannot change without replacing Machines.
@@ -111,6 +117,9 @@ func setInPlace(template, from *clusterv1.MachineSpec) {
 	template.ReadinessGates, template.Taints = from.ReadinessGates, from.Taints
 }
 
+// again makes another identity for the same template.
+const again = "again"
+
 // freeIdentity returns the first identity whose name is free. A name is taken if its MachineSet cannot become the current one,
 // because it is being deleted or its template was edited. The MachineSets were listed by cluster name label; one that has lost
 // the label is found by its name, in the cache. One that has the label was created after they were listed, by another leader.
@@ -131,6 +140,6 @@ func (c *Controller) freeIdentity(ctx context.Context, s *scope, notBefore time.
 				return identity{}, step.Stale("MachineSet %s was created after MachineSets were listed", id.name)
 			}
 		}
-		more = append(more, "again")
+		more = append(more, again)
 	}
 }

@@ -30,8 +30,8 @@ func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...st
 
 // identitiesOf returns the identities that the MachineSet of a purpose may have been created with: in v1beta1, the references of a
 // template may lack their namespace, which is in its hash.
-func identitiesOf(md *clusterv1.MachineDeployment, notBefore time.Time) []identity {
-	return []identity{identityOf(md, notBefore), identityWith(hashOf(&md.Spec.Template, ""), md, notBefore)}
+func identitiesOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...string) []identity {
+	return []identity{identityOf(md, notBefore, more...), identityWith(hashOf(&md.Spec.Template, ""), md, notBefore, more...)}
 }
 
 func identityWith(hash string, md *clusterv1.MachineDeployment, notBefore time.Time, more ...string) identity {
