@@ -72,9 +72,7 @@ func (o *options) addWatchFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.watchFilter, "watch-filter", "",
 		"Label value of the objects to reconcile; the label key is always cluster.x-k8s.io/watch-filter. "+
 			"If unspecified, all objects are reconciled.")
-	// Definitions and objects are migrated by clusterctl upgrade storage, not by managers.
-	fs.StringSliceVar(new([]string), "skip-crd-migration-phases", nil,
-		"Accepted for compatibility, without effect: managers do not migrate the objects of their definitions.")
+	o.skipMigration.AddTo(fs)
 	fs.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute,
 		"Minimum interval at which all watched objects are reconciled without an event (e.g. 15m).")
 }

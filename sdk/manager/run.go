@@ -93,6 +93,9 @@ func (r *run) run(ctx context.Context) error {
 	if err := r.component.Setup(ctx, mgr, r.environment()); err != nil {
 		return fmt.Errorf("setting up: %w", err)
 	}
+	if err := r.addMigrator(ctx, mgr); err != nil {
+		return fmt.Errorf("setting up: %w", err)
+	}
 	mgr.started.Store(true)
 	return start(ctx, mgr, source, r.tenure)
 }
