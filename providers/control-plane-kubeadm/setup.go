@@ -51,7 +51,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 100, "Number of KubeadmControlPlanes to process at the same time")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
-	fs.StringVar(new(string), "etcd-client-log-level", "info", "Accepted for compatibility, without effect: -v decides what is logged")
+	fs.StringVar(new(string), "etcd-client-log-level", "info", "Accepted for compatibility, without effect")
+	// It only fails for flags that do not exist.
+	_ = fs.MarkDeprecated("etcd-client-log-level", "remove it: -v decides what is logged, and the flag has no effect")
 	fs.DurationVar(&f.conditionsGrace, "remote-conditions-grace-period", connection.DefaultGrace,
 		"How long the connection to a workload cluster may be down before conditions about its control plane become Unknown")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)

@@ -42,6 +42,8 @@ type options struct {
 
 	help    bool
 	version bool
+	// deprecated are the flags that were set although they are deprecated, with what to do.
+	deprecated map[string]string
 	// given reports whether a flag was set explicitly.
 	given func(flag string) bool
 }
