@@ -86,7 +86,8 @@ func (c *candidate) observeWrite(what string, err error) {
 	c.won = c.won || err == nil
 }
 
-// observe follows whether requests fail; what is what a request does with the Lease. Once the Lease is acquired, leader election gives up by itself.
+// observe follows whether requests fail; what is what a request does with the Lease.
+// Once the Lease is acquired, leader election gives up by itself.
 func (c *candidate) observe(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

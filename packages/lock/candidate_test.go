@@ -99,10 +99,8 @@ func TestCandidate(t *testing.T) {
 			elected:  true,
 		},
 		{
-			reason:   "A Lease that cannot be released expires.",
+			reason: "A Lease that cannot be released expires.", elected: true, said: []string{"Cannot release Lease"},
 			requests: []scripted{{write: true}, {write: true, release: true, err: refused}},
-			said:     []string{"Cannot release Lease"},
-			elected:  true,
 		},
 	}
 	for _, tc := range tests {

@@ -30,7 +30,7 @@ func (d Definition) Fields(o *metav1.PartialObjectMetadata) ([]byte, error) {
 	if len(kept) == 0 {
 		kept = []metav1.ManagedFieldsEntry{{
 			Manager: placeholder, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: d.Requested().GroupVersion().String(),
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:annotations":{}}}`)},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{}}}`),
 		}}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": kept, "resourceVersion": o.ResourceVersion}})

@@ -38,7 +38,8 @@ type Pass struct {
 	Report func(saved int)
 }
 
-// Visited are the objects that earlier passes have visited. The zero value is for the first pass. Losing it costs requests that write nothing.
+// Visited are the objects that earlier passes have visited. The zero value is for the first pass. Losing it costs requests that write
+// nothing.
 type Visited struct {
 	mu           sync.Mutex
 	done, failed map[types.UID]bool

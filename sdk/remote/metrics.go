@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The metrics of Cluster API v1.14 about connections, under the same names. Connections are not probed: watches and the pings of HTTP/2 show
-// whether a cluster answers, so that both gauges have the same value. What counts as a health check is what a watch receives, once per
-// interval of probes, each attempt to connect, and each loss of a connection.
+// The metrics of Cluster API v1.14 about connections, under the same names. Connections are not probed: watches and the pings of HTTP/2
+// show whether a cluster answers, so that both gauges have the same value. What counts as a health check is what a watch receives, once
+// per interval of probes, each attempt to connect, and each loss of a connection.
 var (
 	connectionUp = prometheus.NewDesc("capi_cluster_cache_connection_up",
 		"Whether the manager is connected to a workload cluster.", clusterLabels, nil)

@@ -37,7 +37,8 @@ func Reports(conditions []clusterv1.Condition) []metav1.Condition {
 	return all
 }
 
-// Lost returns the metav1 conditions of a Machine whose workload cluster has been unreachable since then. Machines without a Node have none.
+// Lost returns the metav1 conditions of a Machine whose workload cluster has been unreachable since then. Machines without a Node have
+// none.
 // Conditions that say so already stay as they are: a manager that has started meanwhile does not know when the cluster was reachable.
 func Lost(cp *snapshot.ControlPlane, m *snapshot.Machine, since time.Time) []metav1.Condition {
 	if m.Node() == "" {

@@ -111,8 +111,8 @@ func (c *Controller) etcdPod(s *scope, machine etcd.Machine) error {
 	return nil
 }
 
-// etcdTag returns the image tag of the machine's etcd: kubeadm init knows it from its configuration, kubeadm join from what kubeadm init has
-// stored in the cluster, which control planes change before they upgrade.
+// etcdTag returns the image tag of the machine's etcd: kubeadm init knows it from its configuration, kubeadm join from what kubeadm init
+// has stored in the cluster, which control planes change before they upgrade.
 func etcdTag(s *scope) (string, error) {
 	tag := s.data.EtcdTag
 	if s.data.Action != bootstrap.Init {

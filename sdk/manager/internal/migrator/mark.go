@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// mark records in an annotation that nothing is due. If a phase is skipped, it is only remembered in this process: another one may not skip it.
+// mark records in an annotation that nothing is due. If a phase is skipped, it is only remembered in this process: another one may not
+// skip it.
 func (c *Controller) mark(_ context.Context, s *scope) (step.Result, error) {
 	delete(c.progress, s.definition.UID)
 	if s.skipped {
