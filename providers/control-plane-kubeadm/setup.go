@@ -148,8 +148,8 @@ func setup(
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
-		MachinePools: gates.Enabled(feature.MachinePool), ConditionsGrace: f.conditionsGrace, Keys: keys, NamedAfterTemplates: f.namedAfterTemplates,
-		Updater: updater,
+		MachinePools: gates.Enabled(feature.MachinePool), ConditionsGrace: f.conditionsGrace, Keys: keys,
+		NamedAfterTemplates: f.namedAfterTemplates, Updater: updater,
 	})
 	if err != nil {
 		return err
