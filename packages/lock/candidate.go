@@ -40,7 +40,7 @@ type candidate struct {
 // Get reads the Lease.
 func (c *candidate) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := c.Interface.Get(ctx)
-	c.observe(err)
+	c.observe("read", err)
 	if err == nil {
 		c.observeHolder(record.HolderIdentity)
 	}
@@ -50,14 +50,14 @@ func (c *candidate) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 // Create creates the Lease.
 func (c *candidate) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	err := c.Interface.Create(ctx, r)
-	c.observeWrite(err)
+	c.observeWrite("create", err)
 	return err
 }
 
 // Update acquires, renews or releases the Lease.
 func (c *candidate) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	err := c.Interface.Update(ctx, r)
-	c.observeWrite(err)
+	c.observeWrite(c.update(r), err)
 	return err
 }
 
@@ -68,15 +68,27 @@ func (c *candidate) elected() bool {
 	return c.won
 }
 
-func (c *candidate) observeWrite(err error) {
-	c.observe(err)
+// update returns what an update does: a released Lease has no holder.
+func (c *candidate) update(r resourcelock.LeaderElectionRecord) string {
+	switch {
+	case r.HolderIdentity == "":
+		return "release"
+	case c.elected():
+		return "renew"
+	}
+	return "acquire"
+}
+
+func (c *candidate) observeWrite(what string, err error) {
+	c.observe(what, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.won = c.won || err == nil
 }
 
-// observe follows whether requests fail. Once the Lease is acquired, leader election gives up by itself.
-func (c *candidate) observe(err error) {
+// observe follows whether requests fail; what is what a request does with the Lease.
+// Once the Lease is acquired, leader election gives up by itself.
+func (c *candidate) observe(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
@@ -92,10 +104,10 @@ func (c *candidate) observe(err error) {
 	}
 	if c.failing.IsZero() {
 		c.failing = c.clock.Now()
-		c.tell("Cannot get %s in the %s, trying again for up to %s: %s", c.describe(), c.task.Cluster, limit, c.explain(err))
+		c.tell("Cannot %s %s in the %s, trying again for up to %s: %s", what, c.describe(), c.task.Cluster, limit, c.explain(err))
 	}
 	if !c.won && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || c.clock.Since(c.failing) >= limit) {
-		c.giveUp(fmt.Errorf("cannot get %s in the %s: %w", c.describe(), c.task.Cluster, err))
+		c.giveUp(fmt.Errorf("cannot %s %s in the %s: %w", what, c.describe(), c.task.Cluster, err))
 	}
 }
 

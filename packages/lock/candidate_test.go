@@ -19,6 +19,8 @@ type scripted struct {
 	holder string
 	err    error
 	write  bool
+	// release is that the write releases the Lease.
+	release bool
 	// after is the time since the previous request.
 	after time.Duration
 }
@@ -58,24 +60,24 @@ func TestCandidate(t *testing.T) {
 		{
 			reason:   "A cluster that does not respond for less than a minute is waited for, and that is shown once.",
 			requests: []scripted{{err: refused}, {err: refused, after: 59 * time.Second}, {after: time.Second}, {write: true}},
-			said:     []string{"Cannot get Lease ns/clusterctl-move in the source cluster, trying again for up to 1m0s: cannot reach https://source"},
+			said:     []string{"Cannot read Lease ns/clusterctl-move in the source cluster, trying again for up to 1m0s: cannot reach https://source"},
 			elected:  true,
 		},
 		{
 			reason:   "The minute begins again when the cluster has responded, also with a conflict.",
 			requests: []scripted{{err: refused}, {write: true, err: conflict, after: 59 * time.Second}, {err: refused, after: time.Second}},
-			said:     []string{"Cannot get Lease", "Cannot get Lease"},
+			said:     []string{"Cannot read Lease", "Cannot read Lease"},
 		},
 		{
 			reason:   "After a minute, the error has the reason.",
 			requests: []scripted{{err: refused}, {err: refused, after: time.Minute}},
-			said:     []string{"Cannot get Lease"},
-			gaveUp:   "cannot get Lease ns/clusterctl-move in the source cluster: connection refused",
+			said:     []string{"Cannot read Lease"},
+			gaveUp:   "cannot read Lease ns/clusterctl-move in the source cluster: connection refused",
 		},
 		{
 			reason:   "A forbidden request is not repeated.",
 			requests: []scripted{{write: true, err: forbidden}},
-			said:     []string{"forbidden"},
+			said:     []string{"Cannot acquire Lease ns/clusterctl-move in the source cluster"},
 			gaveUp:   "is forbidden: no",
 		},
 		{
@@ -93,8 +95,12 @@ func TestCandidate(t *testing.T) {
 		{
 			reason:   "When the Lease is held, leader election decides when it is lost.",
 			requests: []scripted{{write: true}, {write: true, err: refused}, {write: true, err: refused, after: time.Hour}},
-			said:     []string{"trying again for up to 10s"},
+			said:     []string{"Cannot renew Lease ns/clusterctl-move in the source cluster, trying again for up to 10s"},
 			elected:  true,
+		},
+		{
+			reason: "A Lease that cannot be released expires.", elected: true, said: []string{"Cannot release Lease"},
+			requests: []scripted{{write: true}, {write: true, release: true, err: refused}},
 		},
 	}
 	for _, tc := range tests {
@@ -110,7 +116,7 @@ func TestCandidate(t *testing.T) {
 			for _, lease.next = range tc.requests {
 				now.SetTime(now.Now().Add(lease.next.after))
 				if lease.next.write {
-					_ = c.Update(ctx, resourcelock.LeaderElectionRecord{})
+					_ = c.Update(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: map[bool]string{false: "self"}[lease.next.release]})
 				} else {
 					_, _, _ = c.Get(ctx)
 				}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,15 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/sdk/failsafe"
+	"sigs.k8s.io/cluster-api/sdk/migration"
 )
 
-const (
-	// pageSize is how many objects are listed at once.
-	pageSize = 500
-	// parallelWrites is how many objects are saved concurrently.
-	parallelWrites = 8
-)
+// parallelWrites is how many objects are saved concurrently.
+const parallelWrites = 8
 
 // Migration is what has to be done before a CustomResourceDefinition can be replaced.
 type Migration struct {
@@ -86,53 +80,14 @@ func Missing(live, other *unstructured.Unstructured) []string {
 // Run saves all objects again, and then records that they are stored in the storage version only. report, which may be nil,
 // is called with the number of saved objects, once per page. It can be run again after an interruption.
 func (m *Migration) Run(ctx context.Context, c client.Client, report func(saved int)) error {
-	saved := 0
-	for next := ""; ; {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(m.Kind)
-		list.Kind += "List"
-		err := m.retry(ctx, func(ctx context.Context) error {
-			return c.List(ctx, list, client.Limit(pageSize), client.Continue(next))
-		})
-		if apierrors.IsResourceExpired(err) {
-			saved, next = 0, "" // It took longer than the API server remembers: from the beginning.
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("cannot list the objects of kind %s, which have to be stored in version %s: %w", m.Kind.Kind, m.Kind.Version, err)
-		}
-		if err := m.save(ctx, c, list.Items); err != nil {
-			return err
-		}
-		if saved += len(list.Items); report != nil {
-			report(saved)
-		}
-		if next = list.Continue; next == "" {
-			return m.record(ctx, c)
-		}
+	pass := migration.Pass{
+		Kind: m.Kind, Parallel: parallelWrites, Failures: 1, Retry: m.Retry, Report: report,
+		Patch: func(*metav1.PartialObjectMetadata) ([]byte, error) { return migration.Unchanged(), nil },
 	}
-}
-
-// save writes objects without a change, which makes the API server encode them in the storage version. It writes nothing if
-// they are.
-func (m *Migration) save(ctx context.Context, c client.Client, items []metav1.PartialObjectMetadata) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelWrites)
-	for i := range items {
-		group.Go(func() error {
-			o := &items[i]
-			o.SetGroupVersionKind(m.Kind)
-			err := m.retry(ctx, func(ctx context.Context) error {
-				return client.IgnoreNotFound(c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte("{}"))))
-			})
-			if err != nil {
-				return fmt.Errorf("cannot store %s %s in version %s: %w",
-					m.Kind.Kind, client.ObjectKeyFromObject(o), m.Kind.Version, failsafe.Redacted(err))
-			}
-			return nil
-		})
+	if err := pass.Run(ctx, c, c, &migration.Visited{}); err != nil {
+		return err
 	}
-	return group.Wait()
+	return m.record(ctx, c)
 }
 
 func (m *Migration) record(ctx context.Context, c client.Client) error {

@@ -40,7 +40,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "Lifetime of bootstrap tokens")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
 	f.workloads.AddTo(fs)
-	_ = fs.MarkDeprecated("cluster-concurrency", "it has no effect") // It only fails for flags that do not exist.
+	_ = fs.MarkDeprecated("cluster-concurrency", "remove it: it has no effect") // It only fails for flags that do not exist.
 }
 
 // NewComponent returns the kubeadm bootstrap manager.

@@ -19,6 +19,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
@@ -39,6 +40,7 @@ import (
 type flags struct {
 	concurrency                      int
 	etcdDialTimeout, etcdCallTimeout time.Duration
+	conditionsGrace                  time.Duration
 	keyAlgorithm                     pki.KeyAlgorithm
 	namedAfterTemplates              bool
 	workloads                        remote.Flags
@@ -49,9 +51,11 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 100, "Number of KubeadmControlPlanes to process at the same time")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
-	fs.StringVar(new(string), "etcd-client-log-level", "info", "Accepted for compatibility, without effect: -v decides what is logged")
-	fs.DurationVar(new(time.Duration), "remote-conditions-grace-period", 5*time.Minute,
-		"Accepted for compatibility, without effect: conditions of control plane Machines follow the connection")
+	fs.StringVar(new(string), "etcd-client-log-level", "info", "Accepted for compatibility, without effect")
+	// It only fails for flags that do not exist.
+	_ = fs.MarkDeprecated("etcd-client-log-level", "remove it: -v decides what is logged, and the flag has no effect")
+	fs.DurationVar(&f.conditionsGrace, "remote-conditions-grace-period", connection.DefaultGrace,
+		"How long the connection to a workload cluster may be down before conditions about its control plane become Unknown")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
@@ -62,6 +66,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 func (f *flags) validate() error {
 	for name, value := range map[string]time.Duration{
 		"etcd-dial-timeout-duration": f.etcdDialTimeout, "etcd-call-timeout-duration": f.etcdCallTimeout,
+		"remote-conditions-grace-period": f.conditionsGrace,
 	} {
 		if value <= 0 {
 			return fmt.Errorf("invalid --%s %s: must be positive", name, value)
@@ -143,8 +148,8 @@ func setup(
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
-		MachinePools: gates.Enabled(feature.MachinePool), Keys: keys, NamedAfterTemplates: f.namedAfterTemplates,
-		Updater: updater,
+		MachinePools: gates.Enabled(feature.MachinePool), ConditionsGrace: f.conditionsGrace, Keys: keys,
+		NamedAfterTemplates: f.namedAfterTemplates, Updater: updater,
 	})
 	if err != nil {
 		return err

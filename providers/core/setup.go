@@ -86,6 +86,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"The same for Machines. A percentage allows at least 50")
 	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second,
 		"Timeout of requests that drain a Node; must be positive")
+	// It only fails for flags that do not exist.
+	_ = fs.MarkDeprecated("node-drain-client-timeout-duration", "remove it, unless 10s are not enough: Cluster API v1.14 does not have it")
 	fs.DurationVar(&f.connectionGrace, "remote-connection-grace-period", 50*time.Second,
 		"How long the connection to a workload cluster may be down before condition RemoteConnectionProbe of the Cluster is False")
 	fs.DurationVar(&f.conditionsGrace, "remote-conditions-grace-period", 5*time.Minute,
@@ -294,6 +296,9 @@ func (s *setup) resourceSets(ctx context.Context) error {
 	})
 }
 
+// templateWorkers is how many MachineDeployments, and MachineSets, of topologies are cleaned up at the same time.
+const templateWorkers = 25
+
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
 	classes := clusterclass.Options{Concurrency: s.flags.class, Filter: filter}
@@ -306,7 +311,7 @@ func (s *setup) topology(ctx context.Context) error {
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, classes),
 		topology.Setup(ctx, s.mgr, clusters),
-		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
+		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: templateWorkers, Filter: filter}),
 	)
 }
 

@@ -96,6 +96,11 @@ func (g *Gates) Enabled(f Feature) bool {
 	return g.gate.Enabled(f)
 }
 
+// Ineffective returns the gates that are off although nothing depends on them.
+func (g *Gates) Ineffective() []Feature {
+	return slices.DeleteFunc([]Feature{PriorityQueue, ReconcilerRateLimiting, ConsiderVolumeAttachments}, g.Enabled)
+}
+
 // Uses reports whether the component supports a gate, on or off.
 func (g *Gates) Uses(f Feature) bool {
 	return g != nil && slices.Contains(g.used, f)

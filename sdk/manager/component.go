@@ -56,7 +56,8 @@ type Component struct {
 	// WebhookService is the Service of the component's webhook server, e.g. "capi-webhook-service". Its
 	// certificate is in the Secret "<WebhookService>-cert". Empty: the component has no webhooks.
 	WebhookService string
-	// Definitions selects the CustomResourceDefinitions with conversion webhooks of the component. Nil: none.
+	// Definitions selects the CustomResourceDefinitions of the component: the manager sets the CA bundle of their conversion webhooks, and
+	// stores their objects again in the current version, for which it needs permissions (docs/book/managers.md). Nil: none.
 	Definitions labels.Selector
 
 	// Setup adds controllers, webhooks and indexes to the manager before it starts.

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,7 +50,7 @@ func TestLimits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := testComponent()
-			o, _, err := parse(c, tt.args, &bytes.Buffer{})
+			o, _, err := parse(c, tt.args)
 			if err != nil {
 				t.Fatal(err)
 			}

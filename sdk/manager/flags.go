@@ -23,16 +23,17 @@ const helpWidth = 120
 const ownFlags = "manager"
 
 // parse parses arguments into new options and into the component's own variables. Errors include the flag.
-func parse(c Component, args []string, stderr io.Writer) (*options, *cliflag.NamedFlagSets, error) {
+func parse(c Component, args []string) (*options, *cliflag.NamedFlagSets, error) {
 	o := &options{logging: logsapi.NewLoggingConfiguration()}
 	groups := o.groups(c)
 	all := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
-	all.SetOutput(stderr)
+	all.SetOutput(io.Discard) // Of deprecated flags. They are logged instead, in the format of the log.
 	all.Usage = func() {}
 	for _, name := range groups.Order {
 		all.AddFlagSet(groups.FlagSets[name])
 	}
 	o.given = all.Changed
+	defer func() { o.deprecated = deprecated(all) }()
 	if err := all.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		o.help = true
 	} else if err != nil {
@@ -45,6 +46,17 @@ func parse(c Component, args []string, stderr io.Writer) (*options, *cliflag.Nam
 		return nil, nil, fmt.Errorf("unexpected argument %q: there are only flags (see --help)", rest[0])
 	}
 	return o, groups, o.validate(c)
+}
+
+// deprecated returns what users should do about the deprecated flags that they have set, by flag.
+func deprecated(fs *pflag.FlagSet) map[string]string {
+	found := map[string]string{}
+	fs.Visit(func(f *pflag.Flag) {
+		if f.Deprecated != "" {
+			found["--"+f.Name] = f.Deprecated
+		}
+	})
+	return found
 }
 
 // groups returns all flags in the order of --help.
@@ -72,9 +84,7 @@ func (o *options) addWatchFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.watchFilter, "watch-filter", "",
 		"Label value of the objects to reconcile; the label key is always cluster.x-k8s.io/watch-filter. "+
 			"If unspecified, all objects are reconciled.")
-	// Definitions and objects are migrated by clusterctl upgrade storage, not by managers.
-	fs.StringSliceVar(new([]string), "skip-crd-migration-phases", nil,
-		"Accepted for compatibility, without effect: managers do not migrate the objects of their definitions.")
+	o.skipMigration.AddTo(fs)
 	fs.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute,
 		"Minimum interval at which all watched objects are reconciled without an event (e.g. 15m).")
 }

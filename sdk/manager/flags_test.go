@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
@@ -119,7 +120,7 @@ func TestParse(t *testing.T) {
 			if tt.component != nil {
 				tt.component(&c)
 			}
-			got, _, err := parse(c, tt.args, &bytes.Buffer{})
+			got, _, err := parse(c, tt.args)
 			if err != nil {
 				t.Fatalf("%s: %v", tt.reason, err)
 			}
@@ -132,7 +133,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseLogging(t *testing.T) {
-	got, _, err := parse(testComponent(), []string{"--v=5", "--logging-format=json", "--log-flush-frequency=1s"}, &bytes.Buffer{})
+	got, _, err := parse(testComponent(), []string{"--v=5", "--logging-format=json", "--log-flush-frequency=1s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestParseRejects(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := parse(testComponent(), tt.args, &bytes.Buffer{})
+			_, _, err := parse(testComponent(), tt.args)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got error %v, want one with %q", tt.reason, err, tt.want)
 			}
@@ -178,14 +179,48 @@ func TestParseRejects(t *testing.T) {
 	}
 }
 
-func TestDeprecatedMetricsFlag(t *testing.T) {
-	stderr := &bytes.Buffer{}
-	o, _, err := parse(testComponent(), []string{"--metrics-bind-addr=localhost:8080"}, stderr)
-	if err != nil || o.metricsAddress != "localhost:8080" {
-		t.Fatalf("a deprecated flag still works: %v, %v", o, err)
-	}
-	if !strings.Contains(stderr.String(), "metrics-bind-addr has been deprecated, use --diagnostics-address") {
-		t.Errorf("the deprecation must say what to use:\n%s", stderr)
+// Deprecated flags work, and the log says what to do about those that are set.
+func TestDeprecatedFlags(t *testing.T) {
+	for _, tc := range []struct {
+		reason  string
+		args    []string
+		address string
+		logged  []string
+	}{
+		{"none is set", []string{"--feature-gates=PriorityQueue=true"}, "", nil},
+		{
+			"a flag with an alternative", []string{"--metrics-bind-addr=localhost:8080"}, "localhost:8080",
+			[]string{`"Deprecated flag" "flag"="--metrics-bind-addr" "advice"="use --diagnostics-address, with --insecure-diagnostics to keep plain metrics"`},
+		},
+		{
+			"a flag of the component", []string{"--old=3"}, "", []string{`"Deprecated flag" "flag"="--old" "advice"="remove it"`},
+		},
+		{
+			"a gate that cannot be turned off", []string{"--feature-gates=PriorityQueue=false"}, "",
+			[]string{`"Feature gate without effect" "gate"="PriorityQueue" "advice"="remove it from --feature-gates: the feature cannot be turned off"`},
+		},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			c := testComponent()
+			add := c.AddFlags
+			c.AddFlags = func(fs *pflag.FlagSet) {
+				add(fs)
+				fs.Int("old", 1, "")
+				_ = fs.MarkDeprecated("old", "remove it")
+			}
+			o, _, err := parse(c, tc.args)
+			if err != nil || o.metricsAddress != tc.address {
+				t.Fatalf("got options %+v, error %v", o, err)
+			}
+			var logged []string
+			r := &run{component: c, options: o, log: funcr.New(func(_, args string) {
+				logged = append(logged, strings.TrimPrefix(args, `"level"=0 "msg"=`))
+			}, funcr.Options{})}
+			r.warn()
+			if diff := cmp.Diff(tc.logged, logged); diff != "" {
+				t.Errorf("log, -want +got:\n%s", diff)
+			}
+		})
 	}
 }
 

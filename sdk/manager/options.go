@@ -5,10 +5,10 @@ import (
 	"time"
 
 	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/logs/json/register"
-)
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 
-// --logging-format=json
+	"sigs.k8s.io/cluster-api/sdk/manager/internal/migrator"
+)
 
 // options are the values of the flags of all managers.
 type options struct {
@@ -19,6 +19,7 @@ type options struct {
 	watchNamespace string
 	watchFilter    string
 	syncPeriod     time.Duration
+	skipMigration  migrator.Phases
 
 	leaderElect    bool
 	leaderElection LeaderElectionDurations
@@ -41,6 +42,8 @@ type options struct {
 
 	help    bool
 	version bool
+	// deprecated are the flags that were set although they are deprecated, with what to do.
+	deprecated map[string]string
 	// given reports whether a flag was set explicitly.
 	given func(flag string) bool
 }

@@ -3,8 +3,10 @@ package manager
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	goruntime "runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/component-base/logs"
@@ -22,7 +24,7 @@ import (
 // print and return.
 func Run(ctx context.Context, c Component, args []string, h Host) error {
 	c, h = c.withDefaults(), h.withDefaults()
-	o, groups, err := parse(c, args, h.Stderr)
+	o, groups, err := parse(c, args)
 	if err != nil {
 		return err
 	}
@@ -59,8 +61,19 @@ func (r *run) prepareProcess() error {
 	return nil
 }
 
+// warn logs which of the flags and feature gates that were set are deprecated or have no effect.
+func (r *run) warn() {
+	for _, flag := range slices.Sorted(maps.Keys(r.options.deprecated)) {
+		r.log.Info("Deprecated flag", "flag", flag, "advice", r.options.deprecated[flag])
+	}
+	for _, gate := range r.component.FeatureGates.Ineffective() {
+		r.log.Info("Feature gate without effect", "gate", gate, "advice", "remove it from --feature-gates: the feature cannot be turned off")
+	}
+}
+
 func (r *run) run(ctx context.Context) error {
 	defer r.close()
+	r.warn()
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
@@ -91,6 +104,9 @@ func (r *run) run(ctx context.Context) error {
 	awaitServed(ctx, r.log, required, mgr.GetRESTMapper())
 	ctx = ctrl.LoggerInto(ctx, r.log)
 	if err := r.component.Setup(ctx, mgr, r.environment()); err != nil {
+		return fmt.Errorf("setting up: %w", err)
+	}
+	if err := r.addMigrator(ctx, mgr); err != nil {
 		return fmt.Errorf("setting up: %w", err)
 	}
 	mgr.started.Store(true)

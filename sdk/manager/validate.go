@@ -43,6 +43,7 @@ func (o *options) checks() []check {
 			return strings.Join(content.IsDNS1123Label(o.watchNamespace), "; ")
 		}},
 		{"watch-filter", func() string { return strings.Join(content.IsLabelValue(o.watchFilter), "; ") }},
+		{"skip-crd-migration-phases", func() string { return message(o.skipMigration.Validate()) }},
 		{"sync-period", func() string { return unless(o.syncPeriod > 0, "%s must be positive", o.syncPeriod) }},
 		{"kubeconfig", func() string { return readable(o.kubeconfig) }},
 		{"kube-api-burst", func() string {

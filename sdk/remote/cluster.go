@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,6 +38,9 @@ type Cluster struct {
 	stores map[schema.GroupVersionKind]*store
 	end    context.CancelCauseFunc
 	ended  context.Context //nolint:containedctx // The lifetime of the connection, which is longer than that of calls.
+	// answers is how often watches have received something, at most once per checkInterval; checked is when they last did.
+	answers, checked atomic.Uint64
+	clock            clock.PassiveClock
 	// silent ends the connection when no watch has received anything for too long.
 	silent clock.Timer
 }
@@ -57,7 +61,7 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 		config = own
 	}
 	ended, end := context.WithCancelCause(ctx)
-	c := &Cluster{Config: config, Dialer: o.Policy.netDialer(config), end: end, ended: ended}
+	c := &Cluster{clock: o.Clock, Config: config, Dialer: o.Policy.netDialer(config), end: end, ended: ended}
 	if err := c.open(o); err != nil {
 		end(err)
 		return nil, err
@@ -128,7 +132,13 @@ func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*
 }
 
 // heard restarts the timer of a connection because a watch received something.
-func (c *Cluster) heard() { c.silent.Reset(silence) }
+func (c *Cluster) heard() {
+	c.silent.Reset(silence)
+	now, last := uint64(c.clock.Now().Unix()), c.checked.Load()
+	if now-last >= checkInterval && c.checked.CompareAndSwap(last, now) {
+		c.answers.Add(1)
+	}
+}
 
 // fill starts all watches and waits until the cache is filled.
 func (c *Cluster) fill(watching *http.Client, o Options) error {

@@ -29,6 +29,8 @@ type Clusters struct {
 	subscribers []*subscriber
 	// away is since when clusters have not been connected, of those that Get was called for.
 	away map[types.NamespacedName]time.Time
+	// checks are for metrics; those that connected clusters count themselves are added when they end.
+	checks map[types.NamespacedName]checks
 }
 
 // New returns Clusters without connections.
@@ -45,6 +47,7 @@ func New(o Options) *Clusters {
 	c := &Clusters{
 		options: o, ctx: ctx, stop: stop,
 		clusters: map[types.NamespacedName]*connection{}, away: map[types.NamespacedName]time.Time{},
+		checks: map[types.NamespacedName]checks{},
 	}
 	if o.Metrics != nil {
 		_ = o.Metrics.Register(c) // Components in one process have no metrics endpoint; the first one is registered.
@@ -110,10 +113,16 @@ func (c *Clusters) Forget(key types.NamespacedName) {
 	defer c.mu.Unlock()
 	c.drop(key)
 	delete(c.away, key)
+	delete(c.checks, key)
 }
 
 func (c *Clusters) drop(key types.NamespacedName) {
 	if conn := c.clusters[key]; conn != nil {
+		if conn.cluster != nil {
+			n := c.checks[key]
+			n.good += conn.cluster.answers.Load()
+			c.checks[key] = n
+		}
 		conn.cancel()
 		delete(c.clusters, key)
 	}

@@ -194,6 +194,9 @@ func (c *Clusters) record(key types.NamespacedName, conn *connection, cluster *C
 	if lost && !IsRejected(err) {
 		err = nil // It is being re-established, and that has not failed yet.
 	}
+	if c.clusters[key] == conn {
+		c.count(key, conn.cluster, cluster != nil)
+	}
 	conn.cluster, conn.lastError = cluster, err
 	switch {
 	case c.clusters[key] != conn:

@@ -26,8 +26,24 @@ capi_cluster_cache_connection_up{cluster_name="green",cluster_namespace="default
 # TYPE capi_cluster_cache_healthcheck gauge
 capi_cluster_cache_healthcheck{cluster_name="blue",cluster_namespace="default"} 1
 capi_cluster_cache_healthcheck{cluster_name="green",cluster_namespace="default"} 0
+# HELP capi_cluster_cache_healthchecks_total How often a workload cluster was found to answer on the manager's connection (success), or not to (error).
+# TYPE capi_cluster_cache_healthchecks_total counter
+capi_cluster_cache_healthchecks_total{cluster_name="blue",cluster_namespace="default",status="error"} 0
+capi_cluster_cache_healthchecks_total{cluster_name="blue",cluster_namespace="default",status="success"} 2
 `
 	if err := testutil.CollectAndCompare(w.clusters, strings.NewReader(both)); err != nil {
+		t.Error(err)
+	}
+	server.CloseClientConnections()
+	server.Close()
+	w.await("connection blue")
+	const lost = `
+# HELP capi_cluster_cache_healthchecks_total How often a workload cluster was found to answer on the manager's connection (success), or not to (error).
+# TYPE capi_cluster_cache_healthchecks_total counter
+capi_cluster_cache_healthchecks_total{cluster_name="blue",cluster_namespace="default",status="error"} 1
+capi_cluster_cache_healthchecks_total{cluster_name="blue",cluster_namespace="default",status="success"} 2
+`
+	if err := testutil.CollectAndCompare(w.clusters, strings.NewReader(lost), "capi_cluster_cache_healthchecks_total"); err != nil {
 		t.Error(err)
 	}
 	w.clusters.Forget(blue)

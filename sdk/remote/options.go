@@ -26,6 +26,8 @@ const (
 	syncTimeout = 5 * time.Minute
 	// silence is how long the watches of a cluster may receive nothing: API servers send bookmarks every minute.
 	silence = 150 * time.Second
+	// checkInterval is the number of seconds in which what watches receive counts as one health check, in metrics.
+	checkInterval = 10
 	// requestTimeout is the timeout of all requests except watches.
 	requestTimeout = 10 * time.Second
 )

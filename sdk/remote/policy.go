@@ -61,9 +61,15 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 	fs.IntVar(&f.Burst, burstFlag, 30, "Maximum number of requests to the API server of a workload cluster in a burst.")
 	fs.Float32Var(&f.QPS, olderQPSFlag, -1, "The same as --"+qpsFlag+", as in v1.7.")
 	fs.IntVar(&f.Burst, olderBurstFlag, 30, "The same as --"+burstFlag+", as in v1.7.")
-	fs.IntVar(new(int), "clustercache-concurrency", 100,
-		"Accepted for compatibility, without effect: connections to workload clusters are opened on demand.")
+	fs.IntVar(new(int), "clustercache-concurrency", 100, "Accepted for compatibility, without effect.")
 	fs.IntVar(new(int), "clustercachetracker-concurrency", 10, "The same, as in v1.7.")
+	for name, advice := range map[string]string{
+		olderQPSFlag: "use --" + qpsFlag, olderBurstFlag: "use --" + burstFlag,
+		"clustercache-concurrency":        "remove it: connections to workload clusters are opened on demand, and the flag has no effect",
+		"clustercachetracker-concurrency": "remove it: connections to workload clusters are opened on demand, and the flag has no effect",
+	} {
+		_ = fs.MarkDeprecated(name, advice) // It only fails for flags that do not exist.
+	}
 	fs.StringSliceVar(&f.allow, allowFlag, nil,
 		"What kubeconfig Secrets of workload clusters may use beyond inline credentials and TLS, comma-separated: "+
 			allowExec+" (run programs in this process's environment), "+allowFiles+" (read files of this process), "+

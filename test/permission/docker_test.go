@@ -31,6 +31,7 @@ func TestDockerManagerUsesItsPermissions(t *testing.T) {
 	for _, prefix := range []string{"Docker", "Dev"} {
 		w.walkDocker(fmt.Sprintf("b-%d", time.Now().UnixNano()%1e9), prefix)
 	}
+	w.migrate()
 	w.checkMetrics()
 	// The core manager has another walk.
 	core := w.managers[0]

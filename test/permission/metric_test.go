@@ -31,7 +31,10 @@ func (w *world) checkMetrics() {
 			w.t.Errorf("%s responds to authorized requests with %d", m.Name, code)
 			continue
 		}
-		names := standardMetrics()
+		names := append(standardMetrics(), "capi_reconcile_total", "capi_reconcile_time_seconds")
+		if w.connected && (m.Component == "core" || m.Component == "control-plane-kubeadm") {
+			names = append(names, connectionMetrics()...)
+		}
 		if m.Component == "infrastructure-in-memory" {
 			names = append(names, inMemoryMetrics()...)
 		}
@@ -59,6 +62,11 @@ func standardMetrics() []string {
 		"rest_client_requests_total", "go_goroutines", "go_memstats_heap_alloc_bytes", "process_cpu_seconds_total",
 		"process_resident_memory_bytes",
 	}
+}
+
+// connectionMetrics returns metrics of connections to workload clusters, which alerts for Cluster API v1.14 read.
+func connectionMetrics() []string {
+	return []string{"capi_cluster_cache_connection_up", "capi_cluster_cache_healthcheck", "capi_cluster_cache_healthchecks_total"}
 }
 
 // inMemoryMetrics returns metrics of the in-memory provider's workload API servers.

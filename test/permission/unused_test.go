@@ -94,7 +94,6 @@ func unused() map[string]map[string]exception {
 		// A cache that starts with the first IPAddress.
 		addresses = "the walk has no IPAddresses"
 	)
-	dockerPools := exception{reason: "the walk of the Docker provider has no MachinePools", byChance: true}
 	rotates := exception{reason: "renewal of the webhook certificate, after months"}
 	repeats := exception{reason: "repeated events are counted", byChance: true}
 	conflict := exception{reason: "live reads after a conflict, and before actions that must not depend on a stale cache", byChance: true}
@@ -112,7 +111,9 @@ func unused() map[string]map[string]exception {
 			"update machinedeployments.cluster.x-k8s.io/finalizers":  {reason: owns},
 			"update machines.cluster.x-k8s.io/finalizers":            {reason: owns},
 			"update machinesets.cluster.x-k8s.io/finalizers":         {reason: owns},
-			"list ipaddressclaims.ipam.cluster.x-k8s.io":             {reason: addresses},
+			"patch ipaddressclaims.ipam.cluster.x-k8s.io":            {reason: addresses},
+			"patch ipaddresses.ipam.cluster.x-k8s.io":                {reason: addresses},
+			"patch machinedrainrules.cluster.x-k8s.io":               {reason: "the walk has no MachineDrainRules to migrate"},
 			"watch ipaddressclaims.ipam.cluster.x-k8s.io":            {reason: addresses},
 		},
 		"bootstrap-kubeadm": {
@@ -157,35 +158,47 @@ func unused() map[string]map[string]exception {
 		"runtime-extension-test": {
 			"update secrets test-extension-system/test-extension-webhook-service-cert": rotates,
 		},
-		"infrastructure-docker": {
-			"patch events":                                                    repeats,
-			"get clusters.cluster.x-k8s.io":                                   dockerPools,
-			"get machinepools.cluster.x-k8s.io":                               dockerPools,
-			"get devclusters.infrastructure.cluster.x-k8s.io":                 conflict,
-			"get devmachines.infrastructure.cluster.x-k8s.io":                 conflict,
-			"get devmachinepools.infrastructure.cluster.x-k8s.io":             conflict,
-			"create devmachines.infrastructure.cluster.x-k8s.io":              dockerPools,
-			"delete devmachines.infrastructure.cluster.x-k8s.io":              dockerPools,
-			"list devmachinepools.infrastructure.cluster.x-k8s.io":            dockerPools,
-			"watch devmachinepools.infrastructure.cluster.x-k8s.io":           dockerPools,
-			"patch devmachinepools.infrastructure.cluster.x-k8s.io":           dockerPools,
-			"patch devmachinepools.infrastructure.cluster.x-k8s.io/status":    dockerPools,
-			"get dockerclusters.infrastructure.cluster.x-k8s.io":              conflict,
-			"get dockermachines.infrastructure.cluster.x-k8s.io":              conflict,
-			"get dockermachinepools.infrastructure.cluster.x-k8s.io":          conflict,
-			"list machinepools.cluster.x-k8s.io":                              dockerPools,
-			"watch machinepools.cluster.x-k8s.io":                             dockerPools,
-			"delete machines.cluster.x-k8s.io":                                dockerPools,
-			"create dockermachines.infrastructure.cluster.x-k8s.io":           dockerPools,
-			"delete dockermachines.infrastructure.cluster.x-k8s.io":           dockerPools,
-			"list dockermachinepools.infrastructure.cluster.x-k8s.io":         dockerPools,
-			"watch dockermachinepools.infrastructure.cluster.x-k8s.io":        dockerPools,
-			"patch dockermachinepools.infrastructure.cluster.x-k8s.io":        dockerPools,
-			"patch dockermachinepools.infrastructure.cluster.x-k8s.io/status": dockerPools,
-			"update secrets capd-system/capd-webhook-service-cert":            rotates,
-		},
+		"infrastructure-docker": unusedByDocker(rotates, repeats, conflict),
 	}
 	return all
+}
+
+func unusedByDocker(rotates, repeats, conflict exception) map[string]exception {
+	dockerPools := exception{reason: "the walk of the Docker provider has no MachinePools", byChance: true}
+	templates := exception{reason: "the walk of the Docker provider has no templates to migrate", byChance: true}
+	return map[string]exception{
+		"patch events":                                                     repeats,
+		"get clusters.cluster.x-k8s.io":                                    dockerPools,
+		"get machinepools.cluster.x-k8s.io":                                dockerPools,
+		"get devclusters.infrastructure.cluster.x-k8s.io":                  conflict,
+		"get devmachines.infrastructure.cluster.x-k8s.io":                  conflict,
+		"get devmachinepools.infrastructure.cluster.x-k8s.io":              conflict,
+		"create devmachines.infrastructure.cluster.x-k8s.io":               dockerPools,
+		"delete devmachines.infrastructure.cluster.x-k8s.io":               dockerPools,
+		"list devmachinepools.infrastructure.cluster.x-k8s.io":             dockerPools,
+		"watch devmachinepools.infrastructure.cluster.x-k8s.io":            dockerPools,
+		"patch devmachinepools.infrastructure.cluster.x-k8s.io":            dockerPools,
+		"patch devmachinepools.infrastructure.cluster.x-k8s.io/status":     dockerPools,
+		"get dockerclusters.infrastructure.cluster.x-k8s.io":               conflict,
+		"get dockermachines.infrastructure.cluster.x-k8s.io":               conflict,
+		"get dockermachinepools.infrastructure.cluster.x-k8s.io":           conflict,
+		"list machinepools.cluster.x-k8s.io":                               dockerPools,
+		"watch machinepools.cluster.x-k8s.io":                              dockerPools,
+		"delete machines.cluster.x-k8s.io":                                 dockerPools,
+		"create dockermachines.infrastructure.cluster.x-k8s.io":            dockerPools,
+		"delete dockermachines.infrastructure.cluster.x-k8s.io":            dockerPools,
+		"list dockermachinepools.infrastructure.cluster.x-k8s.io":          dockerPools,
+		"watch dockermachinepools.infrastructure.cluster.x-k8s.io":         dockerPools,
+		"patch dockermachinepools.infrastructure.cluster.x-k8s.io":         dockerPools,
+		"patch dockermachinepools.infrastructure.cluster.x-k8s.io/status":  dockerPools,
+		"patch devclustertemplates.infrastructure.cluster.x-k8s.io":        templates,
+		"patch devmachinetemplates.infrastructure.cluster.x-k8s.io":        templates,
+		"patch devmachinepooltemplates.infrastructure.cluster.x-k8s.io":    templates,
+		"patch dockerclustertemplates.infrastructure.cluster.x-k8s.io":     templates,
+		"patch dockermachinetemplates.infrastructure.cluster.x-k8s.io":     templates,
+		"patch dockermachinepooltemplates.infrastructure.cluster.x-k8s.io": templates,
+		"update secrets capd-system/capd-webhook-service-cert":             rotates,
+	}
 }
 
 func TestCompare(t *testing.T) {

@@ -23,6 +23,8 @@ func (w *world) walk() {
 	size := scenario.Size{ControlPlanes: 1, Workers: 2}
 	w.do("create", scenario.Create(size))
 	w.waitFor("create", scenario.Ready(size))
+	w.connected = true
+	w.migrate()
 
 	size = scenario.Size{ControlPlanes: 3, Workers: 3}
 	w.do("scale up", scenario.Resize(size))

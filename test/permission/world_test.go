@@ -30,6 +30,8 @@ type world struct {
 	namespace string
 	// extended is true if there is an ExtensionConfig: the metrics of extensions exist after the first call.
 	extended bool
+	// connected is true if managers are connected to a workload cluster.
+	connected bool
 }
 
 // component is a manager and its connection.

@@ -49,6 +49,23 @@ func EtcdOf(kubernetes, tag string) (semver.Version, bool) {
 	return semver.Version{}, false // The patch version matters.
 }
 
+// DefaultEtcdTag returns the image tag of etcd that kubeadm of a Kubernetes version uses if none is set: that of the first patch version
+// of a minor version. Versions that are unknown are treated like the newest one.
+func DefaultEtcdTag(kubernetes string) string {
+	tags := []string{ // from 1.22 on
+		"3.5.0-0", "3.5.1-0", "3.5.3-0", "3.5.4-0", "3.5.6-0", "3.5.7-0", "3.5.9-0", "3.5.10-0", "3.5.12-0", "3.5.15-0", "3.5.16-0",
+		"3.5.21-0", "3.6.4-0", "3.6.6-0", "3.6.8-0",
+	}
+	v, ok := parseKubernetes(kubernetes)
+	switch i := int(v.Minor) - 22; {
+	case ok && i < 0:
+		return "3.4.13-0"
+	case ok && i < len(tags):
+		return tags[i]
+	}
+	return tags[len(tags)-1]
+}
+
 // parseKubernetes parses a version of Kubernetes. It reports false for what is none, or has another major version.
 func parseKubernetes(version string) (semver.Version, bool) {
 	v, err := semver.Parse(strings.TrimPrefix(version, "v"))

@@ -7,6 +7,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func TestDefaultEtcdTag(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.21.3": "3.4.13-0", "v1.22.0": "3.5.0-0", "v1.31.2": "3.5.15-0", "v1.33.0": "3.5.21-0", "v1.34.1": "3.6.4-0", "v1.36.0": "3.6.8-0",
+		"v1.40.0": "3.6.8-0", "": "3.6.8-0",
+	} {
+		got := DefaultEtcdTag(version)
+		if got != want {
+			t.Errorf("%s: got %s, want %s", version, got, want)
+		}
+		if minimum, known := EtcdOf(version, ""); known && version != "" {
+			if v, _ := ParseEtcd(got); v.LT(minimum) {
+				t.Errorf("%s: %s is older than %s, the least version", version, got, minimum)
+			}
+		}
+	}
+}
+
 func TestEtcdOf(t *testing.T) {
 	cases := []struct {
 		reason, kubernetes, tag string

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,9 +18,13 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// UnreachableAfter is how long a workload cluster must be unreachable before conditions report it. A connection that breaks for
-// a moment, or a manager that has just started, must not cost a write per Machine.
-const UnreachableAfter = 30 * time.Second
+const (
+	// UnreachableAfter is how long a workload cluster must be unreachable before what waits for it is reported. A connection that
+	// breaks for a moment, or a manager that has just started, must not cost a write.
+	UnreachableAfter = 30 * time.Second
+	// DefaultGrace is Connector.Grace if it is not set.
+	DefaultGrace = 5 * time.Minute
+)
 
 // State is the connection to the workload cluster in one reconcile.
 type State struct {
@@ -27,14 +32,20 @@ type State struct {
 	Workload Workload
 	// Reason is why there is no connection although there should be one.
 	Reason string
-	// Lost is true if the workload cluster has been unreachable for UnreachableAfter: its health is unknown.
+	// Lost is true if the workload cluster has been unreachable for UnreachableAfter: what waits for it is reported.
 	Lost bool
+	// Down is true if it has been unreachable for Connector.Grace, since Since: its health is unknown. Until then, conditions keep
+	// what was known.
+	Down  bool
+	Since time.Time
 }
 
 // Connector connects to workload clusters, and remembers which of them are unresponsive.
 type Connector struct {
 	Workloads Workloads
 	Clock     clock.PassiveClock
+	// Grace is how long conditions keep what was known of a workload cluster that is unreachable. Zero: DefaultGrace.
+	Grace time.Duration
 
 	outages  outages
 	backoffs backoffs
@@ -58,11 +69,19 @@ func (c *Connector) Connect(ctx context.Context, cp *snapshot.ControlPlane) (Sta
 	if !cp.Initialized() {
 		return state, step.Done(), nil
 	}
-	if left := UnreachableAfter - c.outages.duration(cp.KCP.UID, c.Clock.Now()); left > 0 {
-		return state, step.Again(left), nil
+	now := c.Clock.Now()
+	state.Since = c.outages.begin(cp.KCP.UID, now)
+	unreported, left := UnreachableAfter-now.Sub(state.Since), cmp.Or(c.Grace, DefaultGrace)-now.Sub(state.Since)
+	state.Lost, state.Down = unreported <= 0, left <= 0
+	return state, again(unreported, left), nil
+}
+
+// again returns the result that leads to a reconcile after the first of two times that has not passed yet.
+func again(a, b time.Duration) step.Result {
+	if next := soonest(max(a, 0), max(b, 0)); next > 0 {
+		return step.Again(next)
 	}
-	state.Lost = true
-	return state, step.Done(), nil
+	return step.Done()
 }
 
 // Forget drops the memory of a deleted control plane.
@@ -84,8 +103,8 @@ type outages struct {
 	since map[types.UID]time.Time
 }
 
-// duration returns how long the cluster has been unreachable, and starts an outage if there is none.
-func (o *outages) duration(uid types.UID, now time.Time) time.Duration {
+// begin returns since when the cluster has been unreachable: now, if there was no outage.
+func (o *outages) begin(uid types.UID, now time.Time) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.since == nil {
@@ -94,7 +113,7 @@ func (o *outages) duration(uid types.UID, now time.Time) time.Duration {
 	if _, out := o.since[uid]; !out {
 		o.since[uid] = now
 	}
-	return now.Sub(o.since[uid])
+	return o.since[uid]
 }
 
 func (o *outages) end(uid types.UID) {

@@ -2,33 +2,45 @@ package controlplane
 
 import (
 	"testing"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
-// Conditions report an unreachable workload cluster only after UnreachableAfter.
 func TestUnreachableWorkloadClusters(t *testing.T) {
-	b := newBench(t)
-	b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
-	b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: "n"}}}}}
-	result, err := b.take(t.Context(), "connect")
-	if err != nil || b.s.connection.Lost || result.After() != connection.UnreachableAfter {
-		t.Errorf("at first: lost %t, again in %s, error %v", b.s.connection.Lost, result.After(), err)
-	}
-	b.API.Clock.SetTime(object.Now().Add(connection.UnreachableAfter))
-	if _, err := b.take(t.Context(), "connect"); err != nil || !b.s.connection.Lost {
-		t.Errorf("later: lost %t, error %v", b.s.connection.Lost, err)
-	}
-	for _, c := range health.Conditions(b.ControlPlane, b.Machines[0], nil) {
-		if c.Status != corev1.ConditionUnknown {
-			t.Errorf("condition %+v is not unknown", c)
-		}
+	const grace, long = time.Minute, connection.UnreachableAfter
+	for _, tc := range []struct {
+		reason     string
+		after      time.Duration
+		grace      time.Duration
+		lost, down bool
+		again      time.Duration
+	}{
+		{"a connection that breaks for a moment is nothing to report", 0, grace, false, false, long},
+		{"what waits for it is reported", long, grace, true, false, grace - long},
+		{"conditions keep what was known during the grace period", grace - time.Second, grace, true, false, time.Second},
+		{"nothing is known after it", grace, grace, true, true, 0},
+		{"a shorter grace period ends first", long / 2, long / 2, false, true, long / 2},
+		{"the default is five minutes", 5*time.Minute - time.Second, 0, true, false, time.Second},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			b := newBench(t)
+			b.controller.connector.Grace = tc.grace
+			b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+			if _, err := b.take(t.Context(), "connect"); err != nil {
+				t.Fatal(err)
+			}
+			b.API.Clock.SetTime(object.Now().Add(tc.after))
+			result, err := b.take(t.Context(), "connect")
+			if got := b.s.connection; err != nil || got.Lost != tc.lost || got.Down != tc.down || !got.Since.Equal(object.Now()) {
+				t.Errorf("lost %t, down %t since %s, error %v; want %t, %t", got.Lost, got.Down, got.Since, err, tc.lost, tc.down)
+			}
+			if result.After() != tc.again {
+				t.Errorf("again in %s, want %s", result.After(), tc.again)
+			}
+		})
 	}
 }

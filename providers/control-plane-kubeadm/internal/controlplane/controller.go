@@ -44,6 +44,8 @@ type Options struct {
 	Connections Connections
 	// MachinePools is true if the kind MachinePool is enabled.
 	MachinePools bool
+	// ConditionsGrace is how long conditions keep what was known of a workload cluster that is unreachable. Zero: 5 minutes.
+	ConditionsGrace time.Duration
 	// Keys generates keys. The manager runs it.
 	Keys *pki.Keys
 	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
@@ -61,6 +63,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.machines.NamedAfterTemplates = o.NamedAfterTemplates
 	c.machinePools = o.MachinePools
 	c.scaler.Extensions = o.Updater
+	c.connector.Grace = o.ConditionsGrace
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = append(declared.Watches, step.From(o.Connections.Source(c.workloadEvents())))

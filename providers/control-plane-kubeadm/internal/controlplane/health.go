@@ -16,7 +16,7 @@ import (
 
 // healthConditions returns the conditions for the health of components and etcd on all Machines.
 func healthConditions(s *scope) []clusterv1.Condition {
-	if s.connection.Lost {
+	if s.connection.Down {
 		return lostConditions(s.StackedEtcd())
 	}
 	components := summary{

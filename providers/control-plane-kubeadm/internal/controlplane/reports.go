@@ -116,7 +116,7 @@ func (s *scope) healthReport(t string, types, errors []string, what string) meta
 	switch {
 	case !s.Initialized():
 		return report.Unknown(t, clusterv1.InspectionFailedReason, "Waiting for Cluster control plane to be initialized")
-	case s.connection.Lost:
+	case s.connection.Down:
 		return report.Unknown(t, clusterv1.ConnectionDownReason, "Remote connection down")
 	}
 	reasons := report.Reasons{
@@ -194,7 +194,7 @@ func (s *scope) availableReport(now []metav1.Condition) metav1.Condition {
 	if certificates.Status != metav1.ConditionTrue {
 		lines = append(lines, "* Control plane certificates are not available")
 	}
-	if s.connection.Lost {
+	if s.connection.Down {
 		return report.Unknown(t, clusterv1.ConnectionDownReason, "Remote connection down")
 	}
 	serving, members := 0, 0

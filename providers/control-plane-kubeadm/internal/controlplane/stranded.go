@@ -35,7 +35,7 @@ func stranded(ctx context.Context, s *scope) (step.Result, error) {
 		if err == nil {
 			return result, nil
 		}
-		s.connection = connection.State{Reason: "the API server does not respond: " + condition.Brief(err.Error()), Lost: true}
+		s.connection = connection.State{Reason: "the API server does not respond: " + condition.Brief(err.Error()), Lost: true, Down: true}
 		result = step.Again(strandedRetry).KeepCondition()
 	}
 	if !s.connection.Lost {

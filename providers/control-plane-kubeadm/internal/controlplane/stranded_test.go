@@ -51,11 +51,11 @@ func TestStranded(t *testing.T) {
 		{"an API server responds, so a Machine can join", nothing, workloads{alive}, 0, scale.ScaleUp, false, 0, ""},
 		{"the connection is not broken yet", nothing, workloads{unresponsive}, 0, scale.ScaleUp, true, strandedRetry, "no API server responds at h:1"},
 		{"a manager that has just started is not connected yet", nothing, unreachable{}, 0, scale.ScaleUp, true, connection.UnreachableAfter, ""},
-		{"nothing is left", nothing, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "The data of its etcd is lost unless there is a backup"},
-		{"the condition of the Cluster is the only sign that it is initialized", remembered, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "delete Cluster ns/c and create it again"},
+		{"nothing is left", nothing, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, connection.DefaultGrace - connection.UnreachableAfter, "The data of its etcd is lost unless there is a backup"},
+		{"the condition of the Cluster is the only sign that it is initialized", remembered, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, connection.DefaultGrace - connection.UnreachableAfter, "delete Cluster ns/c and create it again"},
 		{
 			"the data in an external etcd is not lost", func(b *bench) { b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = external },
-			unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "The data in its external etcd is not affected",
+			unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, connection.DefaultGrace - connection.UnreachableAfter, "The data in its external etcd is not affected",
 		},
 	} {
 		t.Run(test.reason, func(t *testing.T) {

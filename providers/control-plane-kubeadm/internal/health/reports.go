@@ -3,6 +3,7 @@ package health
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,26 @@ func Reports(conditions []clusterv1.Condition) []metav1.Condition {
 			all = append(all, report.False(t, controlplanev1.KubeadmControlPlaneMachineEtcdMemberNotHealthyReason, "%s", c.Message))
 		default:
 			all = append(all, report.False(t, podReason(c.Reason), "%s", c.Message))
+		}
+	}
+	return all
+}
+
+// Lost returns the metav1 conditions of a Machine whose workload cluster has been unreachable since then. Machines without a Node have
+// none.
+// Conditions that say so already stay as they are: a manager that has started meanwhile does not know when the cluster was reachable.
+func Lost(cp *snapshot.ControlPlane, m *snapshot.Machine, since time.Time) []metav1.Condition {
+	if m.Node() == "" {
+		return nil
+	}
+	types := []string{controlplanev1.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition}
+	for _, t := range Types(cp.StackedEtcd()) {
+		types = append(types, string(t))
+	}
+	var all []metav1.Condition
+	for _, t := range types {
+		if known := report.Get(m, t); known == nil || known.Reason != clusterv1.ConnectionDownReason {
+			all = append(all, report.Unknown(t, clusterv1.ConnectionDownReason, "Last successful probe at %s", since.UTC().Format(time.RFC3339)))
 		}
 	}
 	return all

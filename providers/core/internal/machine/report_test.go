@@ -43,6 +43,8 @@ func TestNodeReports(t *testing.T) {
 		{"a lost connection leaves what is known", machine(withProviderID, before), initialized, nodeFinding{err: lost(time.Minute)}, nil},
 		{"for five minutes", machine(withProviderID, before), initialized, nodeFinding{err: lost(5 * time.Minute)},
 			unknownNode("ConnectionDown", "Last successful probe at "+now.Add(-5*time.Minute).UTC().Format(time.RFC3339))},
+		{"a manager that has started since does not know when it was lost", machine(withProviderID, withReports(report.Unknown("NodeReady", "ConnectionDown", "Last successful probe at T"))),
+			initialized, nodeFinding{err: lost(5 * time.Minute)}, nil},
 		{"other errors are in the log", machine(withProviderID, before), initialized, nodeFinding{err: errors.New("token=secret")}, unknownNode("InternalError", "Please check controller logs for errors")},
 		{"a Node that is gone", machine(withProviderID, withNode), initialized, nodeFinding{looked: true},
 			falseNode("NodeDeleted", "Node node-1 has been deleted while the Machine still exists")},

@@ -70,6 +70,8 @@ type Data struct {
 	CAHash string `json:"caHash,omitempty"`
 	// ExternalEtcd are the endpoints of external etcd in the configuration of an initializing machine.
 	ExternalEtcd []string `json:"externalEtcd,omitempty"`
+	// EtcdTag is the image tag of etcd in the configuration of an initializing machine.
+	EtcdTag string `json:"etcdTag,omitempty"`
 	// EtcdClient is whether the data has the files for external etcd: its CA, and a client certificate with its key.
 	EtcdClient bool `json:"etcdClient,omitempty"`
 	// Problem is why cloud-init or kubeadm rejects the data.
@@ -132,6 +134,9 @@ type configuration struct {
 		File json.RawMessage `json:"file"`
 	} `json:"discovery"`
 	Etcd struct {
+		Local struct {
+			ImageTag string `json:"imageTag"`
+		} `json:"local"`
 		External *struct {
 			Endpoints []string `json:"endpoints"`
 		} `json:"external"`
@@ -144,6 +149,15 @@ func (c *configuration) externalEtcd() []string {
 		return nil
 	}
 	return c.Etcd.External.Endpoints
+}
+
+// EtcdTag returns the image tag of etcd in a ClusterConfiguration of kubeadm in YAML; empty if it has none, or is invalid.
+func EtcdTag(text string) string {
+	c := &configuration{}
+	if readYAML([]byte(text), c) != nil {
+		return ""
+	}
+	return c.Etcd.Local.ImageTag
 }
 
 // UsesExternalEtcd reports whether a ClusterConfiguration of kubeadm in YAML has external etcd. Invalid YAML has not.
@@ -163,6 +177,9 @@ func fromFiles(files map[string]string, text string, initializes bool) Data {
 	if initializes {
 		d.Action, d.ControlPlane = Init, true
 		d.ExternalEtcd = kinds["ClusterConfiguration"].externalEtcd()
+		if c := kinds["ClusterConfiguration"]; c != nil {
+			d.EtcdTag = c.Etcd.Local.ImageTag
+		}
 	} else {
 		d.readJoin(kinds["JoinConfiguration"])
 	}

@@ -7,21 +7,24 @@ import (
 	"math"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
+	"github.com/blang/semver/v4"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
-
-// version is the reported etcd version.
-const version = "3.5.21"
 
 // Server serves etcd's gRPC API for the members of all workload clusters.
 type Server struct {
@@ -212,10 +215,11 @@ func (*maintenanceServer) Status(ctx context.Context, _ *etcdserverpb.StatusRequ
 	}
 	_, bytes := ctx.Value(targetKey{}).(target).group.Size()
 	index := uint64(revision(ctx))
+	version := versionOf(ctx.Value(targetKey{}).(target).group, m.Machine)
 	response := &etcdserverpb.StatusResponse{
 		Header:           c.header(ctx, m),
-		Version:          version,
-		StorageVersion:   "3.5.0",
+		Version:          version.String(),
+		StorageVersion:   fmt.Sprintf("%d.%d.0", version.Major, version.Minor),
 		DbSize:           int64(bytes),
 		DbSizeInUse:      int64(bytes),
 		Leader:           c.Leader,
@@ -227,6 +231,18 @@ func (*maintenanceServer) Status(ctx context.Context, _ *etcdserverpb.StatusRequ
 		response.Errors = []string{"etcdserver: no leader"}
 	}
 	return response, nil
+}
+
+// versionOf returns the version of etcd on a machine: that of the image of its Pod, or else the newest one.
+func versionOf(g *cloud.Group, m Machine) semver.Version {
+	if pod, err := store.Get[corev1.Pod](g, metav1.NamespaceSystem, podPrefix+m.Name); err == nil && len(pod.Spec.Containers) > 0 {
+		image := pod.Spec.Containers[0].Image
+		if v, ok := kubeadm.ParseEtcd(image[strings.LastIndex(image, ":")+1:]); ok {
+			return v
+		}
+	}
+	v, _ := kubeadm.ParseEtcd(kubeadm.DefaultEtcdTag("")) // It is valid.
+	return v
 }
 
 // Alarm lists and disarms alarms. There are never any.

@@ -73,10 +73,14 @@ func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
 	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\n"+
 		"kubernetesVersion: %s\n",
 		s.cluster.Name, s.cluster.Spec.ControlPlaneEndpoint.String(), version)
-	if s.externalEtcd {
+	switch {
+	case s.externalEtcd:
 		// The endpoints are unknown after a restart without journals. JSON is YAML, too.
 		endpoints, _ := json.Marshal(s.data.ExternalEtcd) // Strings always encode.
 		config += "etcd:\n  external:\n    endpoints: " + string(endpoints) + "\n"
+	case s.data.EtcdTag != "":
+		tag, _ := json.Marshal(s.data.EtcdTag)
+		config += "etcd:\n  local:\n    imageTag: " + string(tag) + "\n"
 	}
 	return &corev1.ConfigMap{ObjectMeta: system(kubeadmConfigName), Data: map[string]string{clusterConfigurationKey: config}}
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -98,10 +100,31 @@ func (c *Controller) etcdPod(s *scope, machine etcd.Machine) error {
 	}
 	pod := newPod(s, "etcd")
 	maps.Copy(pod.Annotations, annotations)
+	tag, err := etcdTag(s)
+	if err != nil {
+		return err
+	}
+	pod.Spec.Containers[0].Image = "registry.k8s.io/etcd:" + tag
 	if _, err := store.Ensure(s.group, pod); err != nil {
 		return fmt.Errorf("starting etcd: %w", err)
 	}
 	return nil
+}
+
+// etcdTag returns the image tag of the machine's etcd: kubeadm init knows it from its configuration, kubeadm join from what kubeadm init
+// has stored in the cluster, which control planes change before they upgrade.
+func etcdTag(s *scope) (string, error) {
+	tag := s.data.EtcdTag
+	if s.data.Action != bootstrap.Init {
+		stored, err := store.Get[corev1.ConfigMap](s.group, metav1.NamespaceSystem, kubeadmConfigName)
+		if client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("reading the configuration of kubeadm: %w", err)
+		}
+		if err == nil {
+			tag = bootstrap.EtcdTag(stored.Data[clusterConfigurationKey])
+		}
+	}
+	return cmp.Or(tag, kubeadm.DefaultEtcdTag(s.machine.Spec.Version)), nil
 }
 
 // externalEtcd reports whether the cluster's etcd does not run on its machines. kubeadm init knows from its configuration, kubeadm join
