@@ -303,19 +303,47 @@ func TestBadObject(t *testing.T) {
 	}
 }
 
+// TestForbidden: without a permission, as in the Deployment of a version that does not migrate, nothing is tried again and again.
 func TestForbidden(t *testing.T) {
-	w := newWorld(t, nil, definition())
-	w.Before = func(r fakeapi.Request) error {
-		if r.Verb == "list" && r.Kind == "Machine" {
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "machines"}, "", nil)
-		}
-		return nil
-	}
-	if result, err := w.settled(t.Context()); err != nil || result.RequeueAfter != firstPause {
-		t.Errorf("got %+v, %v, want another try after %s", result, err, firstPause)
-	}
-	if events := fmt.Sprint(w.Events()); !strings.Contains(events, "--skip-crd-migration-phases") {
-		t.Errorf("events %s do not say what to do", events)
+	for _, tc := range []struct {
+		reason  string
+		request string
+		again   time.Duration
+		state   string
+		event   string
+	}{
+		{reason: "to list objects", request: "list Machine", again: firstPause, state: " v1beta1,v1beta2", event: "--skip-crd-migration-phases"},
+		{
+			reason: "to record what is stored", request: "patch CustomResourceDefinition/status machines.cluster.x-k8s.io", again: firstPause,
+			state: " v1beta1,v1beta2", event: "writing status.storedVersions of CustomResourceDefinition machines.cluster.x-k8s.io",
+		},
+		{reason: "to mark the definition", request: "patch CustomResourceDefinition machines.cluster.x-k8s.io", state: " v1beta2"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newWorld(t, nil, definition())
+			tried := 0
+			w.Before = func(r fakeapi.Request) error {
+				if r.String() == tc.request {
+					tried++
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "machines"}, "", nil)
+				}
+				return nil
+			}
+			if result, err := w.settled(t.Context()); err != nil || result.RequeueAfter != tc.again {
+				t.Errorf("got %+v, %v, want another try after %s", result, err, tc.again)
+			}
+			if tc.again == 0 {
+				if _, err := w.settled(t.Context()); err != nil || tried != 1 {
+					t.Errorf("tried %d times, error %v", tried, err)
+				}
+			}
+			if got := w.state(t); got != tc.state {
+				t.Errorf("mark and stored versions are %q, want %q", got, tc.state)
+			}
+			if events := fmt.Sprint(w.Events()); !strings.Contains(events, tc.event) {
+				t.Errorf("events %s lack %q", events, tc.event)
+			}
+		})
 	}
 }
 

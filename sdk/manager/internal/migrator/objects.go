@@ -40,13 +40,18 @@ func (c *Controller) objects(ctx context.Context, s *scope) (step.Result, error)
 	if isObjects && failed.Saved > 0 {
 		s.pause = 0
 	}
+	return c.later(ctx, s, err), nil
+}
+
+// later returns a result that tries again after a while, with an event if there was none for the same reason.
+func (c *Controller) later(ctx context.Context, s *scope, err error) step.Result {
 	s.pause = min(max(2*s.pause, firstPause), lastPause)
 	const advice = "updating such an object with kubectl shows why; or skip the phase with --skip-crd-migration-phases"
 	if why := err.Error(); s.warned != why {
 		step.Warning(ctx, "FailedMigration", "%s: %s. It is tried again within an hour", why, advice)
 		s.warned = why
 	}
-	return step.WaitAtMost(s.pause, fmt.Sprintf("all objects of kind %s to be migrated: %v: %s", s.Kind.Kind, err, advice)), nil
+	return step.WaitAtMost(s.pause, fmt.Sprintf("all objects of kind %s to be migrated: %v: %s", s.Kind.Kind, err, advice))
 }
 
 // patch returns the patch of an object; nil if nothing is due.

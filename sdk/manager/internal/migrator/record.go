@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,8 +24,12 @@ func (c *Controller) record(ctx context.Context, s *scope) (step.Result, error) 
 	if err != nil {
 		return step.Done(), err
 	}
-	if err := c.Client.Status().Patch(ctx, s.live, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return step.Done(), fmt.Errorf("writing status.storedVersions of CustomResourceDefinition %s: %w", s.live.GetName(), err)
+	err = c.Client.Status().Patch(ctx, s.live, client.RawPatch(types.MergePatchType, patch))
+	if err != nil {
+		err = fmt.Errorf("writing status.storedVersions of CustomResourceDefinition %s: %w", s.live.GetName(), err)
 	}
-	return step.Done(), nil
+	if apierrors.IsForbidden(err) {
+		return c.later(ctx, s, err), nil
+	}
+	return step.Done(), err
 }
