@@ -24,6 +24,7 @@
 //	restricted      MachineHealthChecks that do not allow remediation
 //	unhealthy       Nodes, etcd members and control plane components that are not healthy
 //	upgrades        upgrades that annotations hold or defer
+//	updates         Machines that are updated in place, or wait for readiness gates
 //	replicas        Machines that cannot be created
 //	resourceSets    manifests that cannot be applied
 //	stale           objects that no controller has reconciled

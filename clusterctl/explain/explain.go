@@ -58,6 +58,7 @@ func rules() []rule {
 		{name: "restricted", find: (*view).restricted},
 		{name: "unhealthy", find: (*view).unhealthy, passing: true},
 		{name: "upgrades", find: (*view).upgrades},
+		{name: "updates", find: (*view).updates},
 		{name: "replicas", find: (*view).replicas},
 		{name: "resourceSets", find: (*view).resourceSets, passing: true},
 		{name: "stale", find: (*view).stale, deletion: true, passing: true, settles: true},

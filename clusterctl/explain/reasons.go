@@ -43,6 +43,8 @@ const (
 	ControlPlaneUnhealthy       Reason = "ControlPlaneUnhealthy"
 	UpgradeHeld                 Reason = "UpgradeHeld"
 	UpgradeDeferred             Reason = "UpgradeDeferred"
+	UpdatingInPlace             Reason = "UpdatingInPlace"
+	ReadinessGate               Reason = "ReadinessGate"
 	PreflightFailed             Reason = "PreflightFailed"
 	ResourcesNotApplied         Reason = "ResourcesNotApplied"
 	NotReconciled               Reason = "NotReconciled"

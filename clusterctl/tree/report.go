@@ -80,6 +80,11 @@ func reportedConditions(u *unstructured.Unstructured) []Condition {
 	return conditionsIn(items)
 }
 
+// ReportedCondition returns the condition of v1beta2 of an object, or nil.
+func ReportedCondition(u *unstructured.Unstructured, kind string) *Condition {
+	return find(reportedConditions(u), kind)
+}
+
 // condition returns a condition, or nil.
 func (r *Report) condition(kind string) *Condition { return find(r.Conditions, kind) }
 
