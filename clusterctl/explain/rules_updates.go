@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-// updates finds Machines that an extension updates in place, and those whose readiness gates hold up the rollout of their MachineDeployment.
+// updates finds Machines that an extension updates in place, and those whose readiness gates hold up the rollout of their
+// MachineDeployment.
 func (v *view) updates() []Cause {
 	var list []Cause
 	rolling := map[Object]bool{}

@@ -78,7 +78,9 @@ func (c Change) patch() ([]byte, error) {
 		metadata["annotations"] = annotations
 	}
 	if len(c.Finalizers) > 0 {
-		metadata["finalizers"] = slices.DeleteFunc(slices.Clone(c.Object.Finalizers), func(f string) bool { return slices.Contains(c.Finalizers, f) })
+		metadata["finalizers"] = slices.DeleteFunc(slices.Clone(c.Object.Finalizers), func(f string) bool {
+			return slices.Contains(c.Finalizers, f)
+		})
 	}
 	return json.Marshal(map[string]any{"metadata": metadata})
 }

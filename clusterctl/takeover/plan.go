@@ -91,25 +91,19 @@ func HandBack(to semver.Version, o Objects) Plan {
 // obstacles returns what must end before an object is handed back.
 func obstacles(to semver.Version, m *metav1.PartialObjectMetadata) []string {
 	has := func(annotation string) bool { return metav1.HasAnnotation(m.ObjectMeta, annotation) }
-	switch m.Kind {
-	case clusterv1.ClusterKind:
-		if to.LT(knowsInPlace) && has(clusterv1.ClusterTopologyUpgradeStepAnnotation) {
-			return []string{fmt.Sprintf("%s is being upgraded by several minor versions, which v%s does not support: wait until the upgrade is complete",
-				describe(m), to)}
-		}
-	case clusterv1.MachineKind:
-		switch {
-		case to.LT(knowsInPlace) && has(clusterv1.UpdateInProgressAnnotation):
-			return []string{fmt.Sprintf("%s is being updated in place, which v%s does not support: wait until that is complete, or delete it",
-				describe(m), to)}
-		case to.LT(knowsFinalizers) && has(controlplanev1.PreTerminateHookCleanupAnnotation) && m.DeletionTimestamp != nil:
-			return []string{fmt.Sprintf("%s is being deleted, and its etcd member is not removed yet: wait until it is deleted", describe(m))}
-		}
-	case machineSetKind:
-		if to.LT(knowsInPlace) && has(clusterv1.MachineSetMoveMachinesToMachineSetAnnotation) {
-			return []string{fmt.Sprintf("%s hands over Machines to be updated in place, which v%s does not support: wait until the rollout is complete",
-				describe(m), to)}
-		}
+	unsupported := func(what, advice string) []string {
+		return []string{fmt.Sprintf("%s %s, which v%s does not support: %s", describe(m), what, to, advice)}
+	}
+	switch {
+	case to.LT(knowsInPlace) && m.Kind == clusterv1.ClusterKind && has(clusterv1.ClusterTopologyUpgradeStepAnnotation):
+		return unsupported("is being upgraded by several minor versions", "wait until the upgrade is complete")
+	case to.LT(knowsInPlace) && m.Kind == clusterv1.MachineKind && has(clusterv1.UpdateInProgressAnnotation):
+		return unsupported("is being updated in place", "wait until that is complete, or delete it")
+	case to.LT(knowsInPlace) && m.Kind == machineSetKind && has(clusterv1.MachineSetMoveMachinesToMachineSetAnnotation):
+		return unsupported("hands over Machines to be updated in place", "wait until the rollout is complete")
+	case to.LT(knowsFinalizers) && m.Kind == clusterv1.MachineKind && m.DeletionTimestamp != nil &&
+		has(controlplanev1.PreTerminateHookCleanupAnnotation):
+		return []string{describe(m) + " is being deleted, and its etcd member is not removed yet: wait until it is deleted"}
 	}
 	return nil
 }

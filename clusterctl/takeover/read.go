@@ -47,7 +47,8 @@ func Read(ctx context.Context, c client.Reader, progress func(int)) (Objects, er
 		}
 	}
 	for _, kind := range []string{clusterv1.ClusterKind, machineDeploymentKind, machineSetKind, clusterv1.MachineKind} {
-		if err := o.list(ctx, c, schema.GroupVersionKind{Group: clusterv1.GroupVersion.Group, Version: versions[kind], Kind: kind}, progress); err != nil {
+		stored := schema.GroupVersionKind{Group: clusterv1.GroupVersion.Group, Version: versions[kind], Kind: kind}
+		if err := o.list(ctx, c, stored, progress); err != nil {
 			return o, fmt.Errorf("listing %ss: %w", kind, err)
 		}
 	}

@@ -132,7 +132,8 @@ func (c *Controller) reportRequest(ctx context.Context, m *clusterv1.Machine, fa
 	const t = clusterv1.MachineExternallyRemediatedCondition
 	now := report.False(t, clusterv1.MachineExternallyRemediatedWaitingForRemediationReason, "Waiting for remediation")
 	if failure != nil {
-		now = report.False(t, clusterv1.MachineExternallyRemediatedRemediationRequestCreationFailedReason, "Please check controller logs for errors")
+		now = report.False(t, clusterv1.MachineExternallyRemediatedRemediationRequestCreationFailedReason,
+			"Please check controller logs for errors")
 	}
 	live := &clusterv1.Machine{}
 	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(m), live); err != nil {

@@ -38,9 +38,9 @@ func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) 
 	return step.Done(), err
 }
 
-// isPastDrain reports whether the Node is not drained any further, even if that did not complete: the wait for pre-terminate hooks has begun,
-// or someone deletes the infrastructure machine, or has. A skipped drain cannot be repeated, so an infrastructure machine that is only
-// missing in the cache is read from the API server.
+// isPastDrain reports whether the Node is not drained any further, even if that did not complete: the wait for pre-terminate hooks has
+// begun, or someone deletes the infrastructure machine, or has. A skipped drain cannot be repeated, so an infrastructure machine that is
+// only missing in the cache is read from the API server.
 func (c *Controller) isPastDrain(ctx context.Context, s *scope) (bool, error) {
 	if _, begun := began(s.machine, clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition); begun {
 		return true, nil

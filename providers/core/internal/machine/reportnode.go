@@ -69,7 +69,8 @@ func (s *scope) nodeAbsent(now time.Time) (status metav1.ConditionStatus, reason
 	case found.looked:
 		return unknown, clusterv1.MachineNodeDoesNotExistReason,
 			fmt.Sprintf("Waiting for a Node with spec.providerID %s to exist", m.Spec.ProviderID)
-	case remote.IsNotConnected(found.err) && !first && report.Get(m, clusterv1.MachineNodeReadyCondition).Reason == clusterv1.ConnectionDownReason:
+	case remote.IsNotConnected(found.err) && !first &&
+		report.Get(m, clusterv1.MachineNodeReadyCondition).Reason == clusterv1.ConnectionDownReason:
 		return "", "", "" // A manager that has started meanwhile does not know when the cluster was reachable.
 	case lost && now.Sub(since) >= cmp.Or(s.connectionGrace, defaultConnectionGrace):
 		return unknown, clusterv1.ConnectionDownReason, "Last successful probe at " + since.UTC().Format(time.RFC3339)

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// syncMachines updates labels, annotations, timeouts, readiness gates and taints of the Machines from the template in place, and their version
-// from their kubelet. It makes the pool the controller of those that lost their owner reference, and keeps what other clients set.
+// syncMachines updates labels, annotations, timeouts, readiness gates and taints of the Machines from the template in place, and their
+// version from their kubelet. It makes the pool the controller of those that lost their owner reference, and keeps what other clients set.
 func (c *Controller) syncMachines(ctx context.Context, s *scope) (step.Result, error) {
 	existing := s.byInfraMachine()
 	for _, infra := range s.infraMachines {
