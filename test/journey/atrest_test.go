@@ -42,39 +42,57 @@ func TestClustersAtRest(t *testing.T) {
 			"kubeadmcontrolplanes only managedFields of capi-topology Apply ",
 		}},
 	} {
-		t.Run(tc.corpus, func(t *testing.T) {
-			t.Parallel()
-			r, version := NewRepository(t, tools), "v2.0.0"
-			if tc.published {
-				version = publishedVersion
-				r.ReleasePublished(publishedDefinitions(t, tools.Root))
-			} else {
-				r.Release(version)
-			}
-			s := NewStandalone(t, r.Tools)
-			if tc.published {
-				prepareCertManager(t, s.kubeconfig())
-			}
-			loading := s.withoutProviders(r.objects(version))
-			storage := s.storage()
-			loading.load(storage, stateOf(t, corpus[tc.corpus], "2-at-rest"))
-			before := storage.objects(loading.Namespace)
-			if len(before) < 25 {
-				t.Fatalf("only %d objects are stored", len(before))
-			}
-
-			testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
-			another := s.Management().World(t)
-			c := another.Subject(NewCluster("another", another.Class(another.Tools.OlderTemplate())).Workers(1).Build())
-			c.Eventually("another Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
-			c.Eventually("the recorded Cluster is at rest", func(*Snapshot) error {
-				if diff := cmp.Diff(tc.written, storage.changes(before, storage.objects(loading.Namespace))); diff != "" {
-					return fmt.Errorf("what was written (-known +found):\n%s", diff)
-				}
-				return nil
+		for _, state := range statesAtRest() {
+			t.Run(tc.corpus+", "+state, func(t *testing.T) {
+				t.Parallel()
+				staysAtRest(t, stateOf(t, corpus[tc.corpus], state), tc.published, tc.written)
 			})
-		})
+		}
 	}
+}
+
+// statesAtRest are the states in which Clusters are at rest. A rollout and a change of size leave the same behind as creation, so that they
+// are for `make soak`.
+func statesAtRest() []string {
+	if !testenv.Soaks() {
+		return []string{"2-at-rest"}
+	}
+	return []string{"2-at-rest", "4-upgraded", "6-scaled"}
+}
+
+// staysAtRest lets our managers take over a recorded Cluster, and checks that nothing else is written. published: with the CRDs of v1.7.
+func staysAtRest(t *testing.T, state recorded.State, published bool, written []string) {
+	t.Helper()
+	tools := shared.Management(t).Tools
+	r, version := NewRepository(t, tools), "v2.0.0"
+	if published {
+		version = publishedVersion
+		r.ReleasePublished(publishedDefinitions(t, tools.Root))
+	} else {
+		r.Release(version)
+	}
+	s := NewStandalone(t, r.Tools)
+	if published {
+		prepareCertManager(t, s.kubeconfig())
+	}
+	loading := s.withoutProviders(r.objects(version))
+	storage := s.storage()
+	loading.load(storage, state)
+	before := storage.objects(loading.Namespace)
+	if len(before) < 25 {
+		t.Fatalf("only %d objects are stored", len(before))
+	}
+
+	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
+	another := s.Management().World(t)
+	c := another.Subject(NewCluster("another", another.Class(another.Tools.OlderTemplate())).Workers(1).Build())
+	c.Eventually("another Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	c.Eventually("the recorded Cluster is at rest", func(*Snapshot) error {
+		if diff := cmp.Diff(written, storage.changes(before, storage.objects(loading.Namespace))); diff != "" {
+			return fmt.Errorf("what was written (-known +found):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 func stateOf(t *testing.T, states []recorded.State, name string) recorded.State {

@@ -1,11 +1,14 @@
 package invariant
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/test/fault/extension"
@@ -82,6 +85,59 @@ func TestRulesOfUpdatesInPlace(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, broken); diff != "" {
 				t.Errorf("violated rules (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// worker returns worker name, which has so many controllers, and is being updated in place or not.
+func worker(name string, controllers int, updating bool) *unstructured.Unstructured {
+	m := updatingMachine(name, updating)
+	m.SetLabels(map[string]string{clusterv1.ClusterNameLabel: scenario.ClusterName})
+	var owners []metav1.OwnerReference
+	for i := range controllers {
+		owners = append(owners, metav1.OwnerReference{Kind: "MachineSet", Name: fmt.Sprint(i), Controller: ptr.To(true)})
+	}
+	m.SetOwnerReferences(append(owners, metav1.OwnerReference{Kind: "Other"}))
+	return m
+}
+
+func TestRuleOfWorkersThatAreUpdatedInPlace(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		events []*unstructured.Unstructured
+		want   string
+	}{
+		{reason: "one after another", events: []*unstructured.Unstructured{worker("a", 1, true), worker("a", 1, false), worker("b", 1, true)}},
+		{
+			reason: "one belongs to two MachineSets", events: []*unstructured.Unstructured{worker("a", 2, true)}, want: "Machine a has 2 controllers",
+		},
+		{reason: "and one to none", events: []*unstructured.Unstructured{worker("b", 0, false)}, want: "Machine b has 0 controllers"},
+		{
+			reason: "both at the same time", events: []*unstructured.Unstructured{worker("a", 1, true), worker("b", 1, true)},
+			want: "0 workers are neither being updated in place nor deleted, at least 1 must be",
+		},
+		{
+			reason: "one is deleted while the other one is updated", events: []*unstructured.Unstructured{worker("a", 1, true), deleting(worker("b", 1, false))},
+			want: "0 workers are neither being updated in place nor deleted, at least 1 must be",
+		},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			s := &builder{}
+			s.event(watch.Added, worker("a", 1, false))
+			s.event(watch.Added, worker("b", 1, false))
+			start := len(s.events)
+			for _, e := range tc.events {
+				s.event(watch.Modified, e)
+			}
+			r := Run{Scenario: scenario.Scenario{InPlace: true}, Before: s.events[:start], Timeline: s.events[start:]}
+			r.Scenario.Limits.MinWorkers = 1
+			got := ""
+			if broken := workersUpdateInPlace(r); len(broken) > 0 {
+				got = broken[0].Detail
+			}
+			if got != tc.want {
+				t.Errorf("violation %q, want %q", got, tc.want)
 			}
 		})
 	}
