@@ -296,9 +296,6 @@ func (s *setup) resourceSets(ctx context.Context) error {
 	})
 }
 
-// templateWorkers is how many MachineDeployments, and MachineSets, of topologies are cleaned up at the same time.
-const templateWorkers = 25
-
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
 	classes := clusterclass.Options{Concurrency: s.flags.class, Filter: filter}
@@ -311,7 +308,7 @@ func (s *setup) topology(ctx context.Context) error {
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, classes),
 		topology.Setup(ctx, s.mgr, clusters),
-		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: templateWorkers, Filter: filter}),
+		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
 	)
 }
 
