@@ -1,12 +1,28 @@
 package ssa
 
 import (
+	"bytes"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
+
+// Owned returns the fields of an object that a field manager has set, other than of subresources, in the versions in which it did.
+func Owned(obj metav1.Object, manager string) *fieldpath.Set {
+	all := fieldpath.NewSet()
+	for _, e := range obj.GetManagedFields() {
+		if e.Manager != manager || e.Subresource != "" || e.FieldsV1 == nil {
+			continue
+		}
+		set := &fieldpath.Set{}
+		if set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) == nil {
+			all = all.Union(set)
+		}
+	}
+	return all
+}
 
 // entry is one entry of managedFields.
 type entry struct {

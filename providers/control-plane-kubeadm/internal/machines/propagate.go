@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/ssa"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -151,16 +151,4 @@ func (mgr *Manager) save(ctx context.Context, obj client.Object, change func()) 
 }
 
 // owned returns the fields of an object that FieldManager owns.
-func owned(obj metav1.Object) *fieldpath.Set {
-	all := fieldpath.NewSet()
-	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager != FieldManager || entry.Subresource != "" || entry.FieldsV1 == nil {
-			continue
-		}
-		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err == nil {
-			all = all.Union(set)
-		}
-	}
-	return all
-}
+func owned(obj metav1.Object) *fieldpath.Set { return ssa.Owned(obj, FieldManager) }

@@ -1,7 +1,6 @@
 package machinedeployment
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/ssa"
 )
 
 // desired returns the desired state of a MachineSet. Live is nil if the current MachineSet has to be created.
@@ -77,17 +77,8 @@ func leaveOut(set, live *clusterv1.MachineSet) {
 
 // ownsOrder reports whether this controller has set the order of deletion of a MachineSet, in any version.
 func ownsOrder(live *clusterv1.MachineSet) bool {
-	for _, e := range live.ManagedFields {
-		fields := &fieldpath.Set{}
-		if e.Manager != fieldManager || e.Operation != metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil ||
-			fields.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
-			continue
-		}
-		if fields.Has(fieldpath.MakePathOrDie("spec", "deletePolicy")) || fields.Has(fieldpath.MakePathOrDie("spec", "deletion", "order")) {
-			return true
-		}
-	}
-	return false
+	ours := ssa.Owned(live, fieldManager)
+	return ours.Has(fieldpath.MakePathOrDie("spec", "deletePolicy")) || ours.Has(fieldpath.MakePathOrDie("spec", "deletion", "order"))
 }
 
 // labels returns the labels of a MachineSet and its Machines: those of the template, and those that identify Cluster, deployment
