@@ -42,22 +42,11 @@ func TestClustersAtRest(t *testing.T) {
 			"kubeadmcontrolplanes only managedFields of capi-topology Apply ",
 		}},
 	} {
-		for _, state := range statesAtRest() {
-			t.Run(tc.corpus+", "+state, func(t *testing.T) {
-				t.Parallel()
-				staysAtRest(t, stateOf(t, corpus[tc.corpus], state), tc.published, tc.written)
-			})
-		}
+		t.Run(tc.corpus, func(t *testing.T) {
+			t.Parallel()
+			staysAtRest(t, stateOf(t, corpus[tc.corpus], "2-at-rest"), tc.published, tc.written)
+		})
 	}
-}
-
-// statesAtRest are the states in which Clusters are at rest. A rollout and a change of size leave the same behind as creation, so that they
-// are for `make soak`.
-func statesAtRest() []string {
-	if !testenv.Soaks() {
-		return []string{"2-at-rest"}
-	}
-	return []string{"2-at-rest", "4-upgraded", "6-scaled"}
 }
 
 // staysAtRest lets our managers take over a recorded Cluster, and checks that nothing else is written. published: with the CRDs of v1.7.
