@@ -22,16 +22,16 @@ const (
 	tries    = 5
 )
 
-// Apply makes the changes of a plan for a version. An object that others change meanwhile is read again and judged anew: one that has
+// Apply makes the changes of a plan that HandBack has made of o for a version. An object that others change meanwhile is read again and judged anew: one that has
 // become an obstacle, such as a Machine that a user deletes, is an error. If it is interrupted or fails, the objects are as before or
 // complete, and a new plan has the rest. done is called with the number of changes after each.
-func Apply(ctx context.Context, c client.Client, to semver.Version, p Plan, done func(int)) error {
+func Apply(ctx context.Context, c client.Client, to semver.Version, o Objects, p Plan, done func(int)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	var count atomic.Int64
 	for _, change := range p.Changes {
 		group.Go(func() error {
-			if err := apply(ctx, c, to, change); err != nil {
+			if err := apply(ctx, c, to, o.Led, change); err != nil {
 				return fmt.Errorf("cannot %s: %w", change, err)
 			}
 			if n := count.Add(1); done != nil {
@@ -43,7 +43,7 @@ func Apply(ctx context.Context, c client.Client, to semver.Version, p Plan, done
 	return group.Wait()
 }
 
-func apply(ctx context.Context, c client.Client, to semver.Version, planned Change) error {
+func apply(ctx context.Context, c client.Client, to semver.Version, led *metav1.MicroTime, planned Change) error {
 	for try := 1; ; try++ {
 		patch, err := planned.patch()
 		if err != nil {
@@ -58,7 +58,7 @@ func apply(ctx context.Context, c client.Client, to semver.Version, planned Chan
 			return client.IgnoreNotFound(err)
 		}
 		current.TypeMeta = planned.Object.TypeMeta
-		if found := obstacles(to, current); len(found) > 0 {
+		if found := obstacles(to, current, led); len(found) > 0 {
 			return errors.New(found[0])
 		}
 		if planned = change(to, current); len(planned.Annotations)+len(planned.Finalizers) == 0 {

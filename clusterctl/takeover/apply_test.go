@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,7 +51,7 @@ func world(t *testing.T) *fakeapi.Server {
 			}
 		}))
 	}
-	return fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme}, Objects: objects})
+	return fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, appsv1.AddToScheme, coordinationv1.AddToScheme}, Objects: objects})
 }
 
 // TestApply is interrupted at every second write, before it or before its response, and repeated.
@@ -83,7 +85,7 @@ func TestApply(t *testing.T) {
 				if plan = HandBack(to, objects); len(plan.Changes) == 0 {
 					break
 				}
-				if err := Apply(t.Context(), c, to, plan, nil); err == nil && when != "never" && tries == 0 {
+				if err := Apply(t.Context(), c, to, objects, plan, nil); err == nil && when != "never" && tries == 0 {
 					t.Error("it was not interrupted")
 				}
 			}
@@ -145,7 +147,7 @@ func TestApplyToWhatChanged(t *testing.T) {
 				m.Finalizers = []string{"user"}
 				testenv.Must(t, s.Update(t.Context(), m), s.Delete(t.Context(), m))
 			}
-			err = Apply(t.Context(), s, to, HandBack(to, objects), nil)
+			err = Apply(t.Context(), s, to, objects, HandBack(to, objects), nil)
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("error %v, want %q", err, tc.err)
 			}

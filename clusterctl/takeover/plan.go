@@ -20,6 +20,17 @@ type Objects struct {
 	Metadata []metav1.PartialObjectMetadata
 	// Stored are the versions in which objects may be stored, by the name of their definition.
 	Stored map[string][]string
+	// Managers are those of the core provider and the kubeadm providers.
+	Managers []Manager
+	// Led is since when the present leader of the control plane managers leads; nil if there is none.
+	Led *metav1.MicroTime
+}
+
+// Manager is a Deployment of a manager.
+type Manager struct {
+	Namespace, Name, Image string
+	// RolledOut is whether all replicas have this image, and one serves webhooks.
+	RolledOut bool
 }
 
 // Change is what has to be removed from an object.
@@ -46,6 +57,9 @@ type Plan struct {
 	Changes []Change
 	// Obstacles are why objects cannot be handed back now, with what to do about it.
 	Obstacles []string
+	// Early are why nothing can be removed before the managers of the other version run: those of this version would add it again, and
+	// without any, the webhooks of what is changed have no server.
+	Early []string
 }
 
 // The first versions of Cluster API that know what Machines may have.
@@ -55,6 +69,7 @@ var (
 	knowsInPlace     = semver.MustParse("1.12.0") // updates in place, and upgrades by several minor versions
 	oldestSupported  = semver.MustParse("1.7.0")
 	newestCompatible = semver.MustParse("1.15.0") // exclusive
+	oldestOurs       = semver.MustParse("2.0.0")  // of this project
 )
 
 // Target parses the version that takes over, such as "v1.7.9". It must be one whose objects are compatible: v1.7 to v1.14.
@@ -78,9 +93,12 @@ func HandBack(to semver.Version, o Objects) Plan {
 				"`clusterctl upgrade storage --storage-version v1beta1` first", name, clusterv1.GroupVersion.Version, to))
 		}
 	}
+	for _, manager := range o.Managers {
+		p.Early = append(p.Early, manager.early(to)...)
+	}
 	for i := range o.Metadata {
 		m := &o.Metadata[i]
-		p.Obstacles = append(p.Obstacles, obstacles(to, m)...)
+		p.Obstacles = append(p.Obstacles, obstacles(to, m, o.Led)...)
 		if c := change(to, m); len(c.Annotations)+len(c.Finalizers) > 0 {
 			p.Changes = append(p.Changes, c)
 		}
@@ -88,8 +106,24 @@ func HandBack(to semver.Version, o Objects) Plan {
 	return p
 }
 
-// obstacles returns what must end before an object is handed back.
-func obstacles(to semver.Version, m *metav1.PartialObjectMetadata) []string {
+// early returns why a manager is not one of the other version that serves webhooks. Images without a version in their tag are accepted.
+func (m Manager) early(to semver.Version) []string {
+	name := m.Namespace + "/" + m.Name
+	image, _, _ := strings.Cut(m.Image, "@")
+	if tag := strings.LastIndex(image, ":"); tag > strings.LastIndex(image, "/") {
+		if v, err := semver.ParseTolerant(image[tag+1:]); err == nil && v.GTE(oldestOurs) {
+			return []string{fmt.Sprintf("Deployment %s runs %s: deploy v%s there", name, m.Image, to)}
+		}
+	}
+	if !m.RolledOut {
+		return []string{fmt.Sprintf("Deployment %s is not rolled out: v%s has to serve its webhooks", name, to)}
+	}
+	return nil
+}
+
+// obstacles returns what must end before an object is handed back. A version without the hook has removed the etcd members of Machines whose
+// deletion has begun under its own leader.
+func obstacles(to semver.Version, m *metav1.PartialObjectMetadata, led *metav1.MicroTime) []string {
 	has := func(annotation string) bool { return metav1.HasAnnotation(m.ObjectMeta, annotation) }
 	unsupported := func(what, advice string) []string {
 		return []string{fmt.Sprintf("%s %s, which v%s does not support: %s", describe(m), what, to, advice)}
@@ -102,8 +136,8 @@ func obstacles(to semver.Version, m *metav1.PartialObjectMetadata) []string {
 	case to.LT(knowsInPlace) && m.Kind == machineSetKind && has(clusterv1.MachineSetMoveMachinesToMachineSetAnnotation):
 		return unsupported("hands over Machines to be updated in place", "wait until the rollout is complete")
 	case to.LT(knowsFinalizers) && m.Kind == clusterv1.MachineKind && m.DeletionTimestamp != nil &&
-		has(controlplanev1.PreTerminateHookCleanupAnnotation):
-		return []string{describe(m) + " is being deleted, and its etcd member is not removed yet: wait until it is deleted"}
+		has(controlplanev1.PreTerminateHookCleanupAnnotation) && (led == nil || m.DeletionTimestamp.Time.Before(led.Time)):
+		return []string{describe(m) + " is being deleted, and its etcd member may not be removed yet: wait, with the managers of this version, until it is deleted"}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package takeover
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,9 @@ func finalized(finalizers ...string) func(*metav1.PartialObjectMetadata) {
 	return func(m *metav1.PartialObjectMetadata) { m.Finalizers = finalizers }
 }
 
-func deleting(m *metav1.PartialObjectMetadata) { m.DeletionTimestamp = &metav1.Time{} }
+func deleting(since int64) func(*metav1.PartialObjectMetadata) {
+	return func(m *metav1.PartialObjectMetadata) { m.DeletionTimestamp = new(metav1.Unix(since, 0)) }
+}
 
 func TestHandBack(t *testing.T) {
 	hooked := annotated(controlplanev1.PreTerminateHookCleanupAnnotation)
@@ -39,6 +42,7 @@ func TestHandBack(t *testing.T) {
 		reason    string
 		object    metav1.PartialObjectMetadata
 		stored    map[string][]string
+		led       int64 // when the present leader began to lead
 		to        string
 		changes   []string
 		obstacles []string
@@ -50,9 +54,18 @@ func TestHandBack(t *testing.T) {
 		},
 		{reason: "v1.8 knows it", object: of("Machine", hooked), to: "1.8.0"},
 		{
-			reason: "without the hook, the etcd member would stay", object: of("Machine", hooked, deleting), to: "v1.7.9",
+			reason: "without the hook, the etcd member would stay", object: of("Machine", hooked, deleting(10)), to: "v1.7.9",
 			changes:   []string{"remove annotation pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup from Machine ns/x"},
-			obstacles: []string{"Machine ns/x is being deleted, and its etcd member is not removed yet: wait until it is deleted"},
+			obstacles: []string{"Machine ns/x is being deleted, and its etcd member may not be removed yet: wait, with the managers of this version, until it is deleted"},
+		},
+		{
+			reason: "v1.7 removes members before it deletes Machines", object: of("Machine", hooked, deleting(10)), led: 9, to: "v1.7.9",
+			changes: []string{"remove annotation pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup from Machine ns/x"},
+		},
+		{
+			reason: "but not while another leads", object: of("Machine", hooked, deleting(10)), led: 11, to: "v1.7.9",
+			changes:   []string{"remove annotation pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup from Machine ns/x"},
+			obstacles: []string{"Machine ns/x is being deleted, and its etcd member may not be removed yet: wait, with the managers of this version, until it is deleted"},
 		},
 		{
 			reason: "finalizers of MachineSets are new in v1.8", object: of("MachineSet", finalized("a", clusterv1.MachineSetFinalizer)), to: "v1.7.9",
@@ -87,7 +100,11 @@ func TestHandBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := HandBack(to, Objects{Metadata: []metav1.PartialObjectMetadata{tc.object}, Stored: tc.stored})
+			o := Objects{Metadata: []metav1.PartialObjectMetadata{tc.object}, Stored: tc.stored}
+			if tc.led > 0 {
+				o.Led = &metav1.MicroTime{Time: time.Unix(tc.led, 0)}
+			}
+			p := HandBack(to, o)
 			var changes []string
 			for _, c := range p.Changes {
 				changes = append(changes, c.String())
@@ -106,5 +123,31 @@ func TestTarget(t *testing.T) {
 		if _, err := Target(version); (err == nil) != valid {
 			t.Errorf("%q: error %v", version, err)
 		}
+	}
+}
+
+func TestEarly(t *testing.T) {
+	to, err := Target("v1.7.9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		reason, image string
+		out           bool
+		want          []string
+	}{
+		{reason: "the other version", image: "registry:5000/core:v1.7.9", out: true},
+		{reason: "a patched one, by digest", image: "registry:5000/core@sha256:00", out: true},
+		{reason: "a tag that is no version", image: "core:ours", out: true},
+		{reason: "this version would add everything again", image: "core:v2.1.0", out: true, want: []string{"Deployment ns/d runs core:v2.1.0: deploy v1.7.9 there"}},
+		{reason: "with a digest", image: "core:v2.1.0@sha256:00", out: true, want: []string{"Deployment ns/d runs core:v2.1.0@sha256:00: deploy v1.7.9 there"}},
+		{reason: "no webhook is served, or this version still runs", image: "core:v1.7.9", want: []string{"Deployment ns/d is not rolled out: v1.7.9 has to serve its webhooks"}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			p := HandBack(to, Objects{Managers: []Manager{{Namespace: "ns", Name: "d", Image: tc.image, RolledOut: tc.out}}})
+			if diff := cmp.Diff(tc.want, p.Early); diff != "" {
+				t.Errorf("early (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

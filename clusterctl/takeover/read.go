@@ -52,7 +52,7 @@ func Read(ctx context.Context, c client.Reader, progress func(int)) (Objects, er
 			return o, fmt.Errorf("listing %ss: %w", kind, err)
 		}
 	}
-	return o, nil
+	return o, o.readManagers(ctx, c)
 }
 
 // get reads a definition with a client whose scheme may not have them.

@@ -104,7 +104,41 @@ func TestUpgradeFromV17(t *testing.T) {
 		SameMachines((*Snapshot).ControlPlane, before), c.WorkloadMatches)
 	c.Change(SetWorkers(1))
 	c.Eventually("providers reconcile what is stored in another version", Ready, Workers(1), c.WorkloadMatches)
+	c.handedBack(publishedVersion)
+	c.Change(SetWorkers(2))
+	c.Eventually("the Cluster is as the previous version wants it", Ready, Workers(2), c.WorkloadMatches)
 	c.Gone()
+}
+
+// handedBack installs an older version again, and checks that no Machine is replaced, and nothing left that it does not know.
+func (s *Subject) handedBack(version string) {
+	w := s.World
+	w.t.Helper()
+	run := func(arguments ...string) string {
+		w.t.Helper()
+		r := w.Tools.Clusterctl(w.t.Context(), "", append(arguments, "--kubeconfig", w.Kubeconfig)...)
+		if r.Failed {
+			w.t.Fatal(r)
+		}
+		return r.Out
+	}
+	before := s.Snapshot()
+	planned := run("takeover", "handback", "--to", version, "--dry-run")
+	hook := "remove annotation pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup from Machine " + w.Namespace + "/"
+	if !strings.Contains(planned, hook) {
+		w.t.Errorf("the hook of the control plane Machine is not planned to be removed:\n%s", planned)
+	}
+	if r := w.Tools.Clusterctl(w.t.Context(), "", "takeover", "handback", "--to", version, "--kubeconfig", w.Kubeconfig); !r.Failed {
+		w.t.Errorf("objects are handed back while the managers of this version run: %s", r)
+	}
+	run("upgrade", "apply", "--core", "cluster-api:"+version, "--bootstrap", "kubeadm:"+version, "--control-plane", "kubeadm:"+version,
+		"--infrastructure", w.Tools.Infrastructure+":"+version, "--wait-provider-timeout", upgradeTimeout)
+	run("takeover", "handback", "--to", version)
+	if left := run("takeover", "handback", "--to", version, "--dry-run"); left != "" {
+		w.t.Errorf("what %s does not know is left:\n%s", version, left)
+	}
+	s.Eventually("the Cluster stays ready in the hands of the previous version", Ready, SameMachines((*Snapshot).Workers, before),
+		SameMachines((*Snapshot).ControlPlane, before), s.WorkloadMatches)
 }
 
 // prepareCertManager creates the kinds of cert-manager, and the Secrets that it would have issued.

@@ -185,5 +185,5 @@ func newTakeover(f *factory.Factory) *cobra.Command {
 		Short:   "Switch a management cluster between this and other versions of Cluster API",
 		Long:    "Switch a management cluster between this and other versions of Cluster API without replacing a Machine.",
 		Example: "  # Show what has to be removed before v1.7.9 takes over\n  clusterctl takeover handback --to v1.7.9 --dry-run",
-	}, takeover.NewHandback(f, nil))
+	}, takeover.NewHandback(f, nil), takeover.NewRecord(f, nil))
 }

@@ -1,4 +1,4 @@
-// Package takeover has the command `clusterctl takeover handback`.
+// Package takeover has the commands `clusterctl takeover handback` and `record`.
 package takeover
 
 import (
@@ -33,17 +33,17 @@ func NewHandback(f *factory.Factory, runF func(context.Context, *Options) error)
 	opts := &Options{IO: f.IO, Connect: f.Connect}
 	cmd := &cobra.Command{
 		Use:   "handback --to VERSION",
-		Short: "Prepare a management cluster for the managers of another version of Cluster API",
+		Short: "Complete the return to another version of Cluster API",
 		Long: `Remove what another version of Cluster API, from v1.7 to v1.14, would wait for without knowing it: finalizers and hooks that keep
 objects in deletion forever. Nothing else changes, and no Machine is replaced.
 
-The managers of this version must not run meanwhile: they would add some of it again, which is reported. What the other version
-cannot continue, such as an update in place, or cannot read, is an error, and then nothing is changed.`,
-		Example: `  # Show what v1.7.9 does not know
+Run it with --dry-run before the managers of that version are deployed, and without when they run. It is an error if that version could
+not continue or read something, such as an update in place, and then nothing is changed.`,
+		Example: `  # Show what v1.7.9 does not know, and whether it can take over
   clusterctl takeover handback --to v1.7.9 --dry-run
 
-  # Stop the managers, hand back, and start those of v1.7.9
-  kubectl scale deployments --namespace capi-system --all --replicas 0
+  # Deploy the managers of v1.7.9, and complete their takeover
+  clusterctl upgrade apply --core cluster-api:v1.7.9 --bootstrap kubeadm:v1.7.9 --control-plane kubeadm:v1.7.9
   clusterctl takeover handback --to v1.7.9`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -94,25 +94,29 @@ func handBack(ctx context.Context, opts *Options, c client.Client, to semver.Ver
 		for _, change := range plan.Changes {
 			_, _ = fmt.Fprintln(opts.IO.Out, change)
 		}
-		opts.IO.Infof("%d of %d objects would be changed", len(plan.Changes), len(objects.Metadata))
+		opts.IO.Infof("v%s can take over: %d of %d objects will be changed when it runs", to, len(plan.Changes), len(objects.Metadata))
 		return nil
+	}
+	if len(plan.Early) > 0 {
+		return fmt.Errorf("nothing is changed, because v%s does not run yet (--dry-run shows what will be):\n  %s",
+			to, strings.Join(plan.Early, "\n  "))
 	}
 	progress := func(n int) {
 		if n%100 == 0 {
 			opts.IO.Infof("%d of %d objects changed", n, len(plan.Changes))
 		}
 	}
-	if err := takeover.Apply(ctx, c, to, plan, progress); err != nil {
+	if err := takeover.Apply(ctx, c, to, objects, plan, progress); err != nil {
 		return fmt.Errorf("%w\nrun the command again: it continues with what is left", err)
 	}
 	if err := verify(ctx, opts, c, to); err != nil {
 		return err
 	}
-	opts.IO.Infof("%d of %d objects changed: start the managers of v%s", len(plan.Changes), len(objects.Metadata), to)
+	opts.IO.Infof("%d of %d objects changed: v%s has taken over", len(plan.Changes), len(objects.Metadata), to)
 	return nil
 }
 
-// verify reads the objects again: a manager that still runs adds what was removed.
+// verify reads the objects again: a manager of this version that still runs, wherever that is, adds what was removed.
 func verify(ctx context.Context, opts *Options, c client.Client, to semver.Version) error {
 	objects, err := takeover.Read(ctx, c, nil)
 	if err != nil {
@@ -125,6 +129,6 @@ func verify(ctx context.Context, opts *Options, c client.Client, to semver.Versi
 	for _, change := range again.Changes {
 		opts.IO.Logf(1, "again: %s", change)
 	}
-	return fmt.Errorf("managers of this version still run, and have added %d of what was removed: scale their Deployments to 0 replicas, "+
-		"and run the command again", len(again.Changes))
+	return fmt.Errorf("managers of this version still run, and have added %d of what was removed: deploy v%s instead of them, "+
+		"and run the command again", len(again.Changes), to)
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,14 +27,16 @@ func TestHandBack(t *testing.T) {
 		stored string
 		dryRun bool
 		// manager is whether one of this version still runs.
-		manager          bool
+		manager bool
+		// stopped is whether no manager runs.
+		stopped          bool
 		out, errOut, err string
 		left             []string
 	}{
-		{reason: "it is removed", stored: "v1beta1", errOut: "1 of 1 objects changed: start the managers of v1.7.9\n"},
+		{reason: "it is removed", stored: "v1beta1", errOut: "1 of 1 objects changed: v1.7.9 has taken over\n"},
 		{
 			reason: "a dry run shows it", stored: "v1beta1", dryRun: true, left: []string{clusterv1.MachineSetFinalizer},
-			out: "remove finalizer cluster.x-k8s.io/machineset from MachineSet ns/s\n", errOut: "1 of 1 objects would be changed\n",
+			out: "remove finalizer cluster.x-k8s.io/machineset from MachineSet ns/s\n", errOut: "v1.7.9 can take over: 1 of 1 objects will be changed when it runs\n",
 		},
 		{
 			reason: "v1.7 could not read the objects", stored: "v1beta2", left: []string{clusterv1.MachineSetFinalizer},
@@ -39,12 +44,20 @@ func TestHandBack(t *testing.T) {
 		},
 		{
 			reason: "a manager adds it again", stored: "v1beta1", manager: true, left: []string{clusterv1.MachineSetFinalizer},
-			err: "managers of this version still run, and have added 1 of what was removed: scale their Deployments to 0 replicas",
+			err: "managers of this version still run, and have added 1 of what was removed: deploy v1.7.9 instead",
+		},
+		{
+			reason: "no webhook is served, so that changes are rejected", stored: "v1beta1", stopped: true, left: []string{clusterv1.MachineSetFinalizer},
+			err: "nothing is changed, because v1.7.9 does not run yet (--dry-run shows what will be):\n  Deployment ns/core is not rolled out",
+		},
+		{
+			reason: "a dry run is for before", stored: "v1beta1", stopped: true, dryRun: true, left: []string{clusterv1.MachineSetFinalizer},
+			out: "remove finalizer cluster.x-k8s.io/machineset from MachineSet ns/s\n", errOut: "v1.7.9 can take over: 1 of 1 objects will be changed when it runs\n",
 		},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			set := object.Builder{Namespace: "ns"}.MachineSet("s", func(s *clusterv1.MachineSet) { s.Finalizers = []string{clusterv1.MachineSetFinalizer} })
-			objects := []client.Object{set}
+			objects := []client.Object{set, core(tc.stopped)}
 			for plural, kind := range map[string]string{
 				"clusters": "Cluster", "machines": "Machine", "machinesets": "MachineSet", "machinedeployments": "MachineDeployment",
 			} {
@@ -57,7 +70,7 @@ func TestHandBack(t *testing.T) {
 					Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{tc.stored}},
 				})
 			}
-			s := fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme}, Objects: objects})
+			s := fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, appsv1.AddToScheme, coordinationv1.AddToScheme}, Objects: objects})
 			s.After = func(r fakeapi.Request, err error) error {
 				if tc.manager && r.IsWrite() {
 					testenv.Must(t, s.Get(t.Context(), client.ObjectKeyFromObject(set), set))
@@ -82,4 +95,16 @@ func TestHandBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// core is the Deployment of v1.7.9's core manager.
+func core(stopped bool) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "core", Labels: map[string]string{clusterv1.ProviderNameLabel: "cluster-api"},
+	}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "proxy", Image: "proxy:v3"}, {Name: "manager", Image: "core:v1.7.9"}}
+	if !stopped {
+		d.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	}
+	return d
 }

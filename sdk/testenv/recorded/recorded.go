@@ -1,8 +1,10 @@
-// Package recorded reads the objects that Cluster API v1.7.0 and v1.14.0 wrote in eight states of a cluster, as references for tests.
+// Package recorded reads the objects that Cluster API v1.7.0 and v1.14.0 wrote in eight states of a cluster, as references for tests, and those
+// that users have recorded with `clusterctl takeover record`.
 package recorded
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +22,9 @@ import (
 // State is the objects of a Cluster in one state, in v1beta2.
 type State struct {
 	// Name is such as 2-at-rest.
-	Name        string
+	Name string
+	// OfUser is whether a user has recorded it, see Corpus.
+	OfUser      bool
 	Cluster     *clusterv1.Cluster
 	Machines    []*clusterv1.Machine
 	Sets        []*clusterv1.MachineSet
@@ -40,35 +44,74 @@ type State struct {
 // the package's folder to the root of the repository.
 func States(t *testing.T, root string) []State {
 	t.Helper()
-	return read(t, root, "v1.14.0", "v1beta2", "cluster", "controlplane")
+	return read(t, reference(root, "v1.14.0"), "v1beta2", "cluster", "controlplane")
 }
 
-// Corpus returns the objects of all states that v1.7.0 and v1.14.0 wrote, in each version that they served, by both. The test is skipped if
-// the reference data is absent.
+// Corpus returns the objects of all states that v1.7.0 and v1.14.0 wrote, in each version that they served, by both, and of those that users
+// have recorded in the folder CAPI_RECORDED_DIR. The test is skipped if the reference data is absent.
 func Corpus(t *testing.T, root string) map[string][]State {
 	t.Helper()
-	groups := []string{"cluster", "controlplane", "bootstrap", "infrastructure", secrets}
-	return map[string][]State{
-		"v1.7.0 in v1beta1":  read(t, root, "v1.7.0", "v1beta1", groups...),
-		"v1.14.0 in v1beta1": read(t, root, "v1.14.0", "v1beta1", groups...),
-		"v1.14.0 in v1beta2": read(t, root, "v1.14.0", "v1beta2", groups...),
+	groups := []string{"cluster", "controlplane", "bootstrap", infrastructure, secrets}
+	corpus := map[string][]State{
+		"v1.7.0 in v1beta1":  read(t, reference(root, "v1.7.0"), "v1beta1", groups...),
+		"v1.14.0 in v1beta1": read(t, reference(root, "v1.14.0"), "v1beta1", groups...),
+		"v1.14.0 in v1beta2": read(t, reference(root, "v1.14.0"), "v1beta2", groups...),
 	}
+	maps.Copy(corpus, more(t, groups))
+	return corpus
 }
 
-// infrastructureVersion is the version of the infrastructure provider's objects, which the states share.
-const infrastructureVersion = "v1alpha1"
+// recordings is the environment variable with a folder of more states, in a folder per release.
+const recordings = "CAPI_RECORDED_DIR"
+
+// more returns the states of users, in each version of which there are files.
+func more(t *testing.T, groups []string) map[string][]State {
+	t.Helper()
+	dir := os.Getenv(recordings)
+	if dir == "" {
+		return nil
+	}
+	found := map[string][]State{}
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*", "*."+groups[0]+"."+version+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			release := filepath.Dir(file)
+			states := read(t, release, version, groups...)
+			for i := range states {
+				states[i].OfUser = true
+			}
+			found[filepath.Base(release)+" in "+version] = states
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("%s is %s, where no release has files like 2-at-rest.%s.v1beta1.json", recordings, dir, groups[0])
+	}
+	return found
+}
+
+// infrastructure is the group of the infrastructure provider's objects: in which version they are, depends on the provider.
+const infrastructure = "infrastructure"
 
 // secrets is the group of the files with Secrets, which have no version in their names.
 const secrets = "secrets"
 
-func read(t *testing.T, root, release, version string, groups ...string) []State {
-	t.Helper()
+// reference returns the folder of a release in the reference data.
+func reference(root, release string) string {
 	facts := os.Getenv("CAPI_FACTS_DIR")
 	if facts == "" {
 		facts = filepath.Join(root, "..", "shared", "facts")
 	}
+	return filepath.Join(facts, "data", "recorded", release)
+}
+
+// read returns the states of the files of a release.
+func read(t *testing.T, release, version string, groups ...string) []State {
+	t.Helper()
 	suffix := "." + groups[0] + "." + version + ".json"
-	paths, err := filepath.Glob(filepath.Join(facts, "data", "recorded", release, "*"+suffix))
+	paths, err := filepath.Glob(filepath.Join(release, "*"+suffix))
 	if err != nil || len(paths) == 0 {
 		t.Skipf("the reference data is absent, so nothing was compared: set CAPI_FACTS_DIR to the directory with data/recorded (%v)", err)
 	}
@@ -81,8 +124,8 @@ func read(t *testing.T, root, release, version string, groups ...string) []State
 		for _, group := range groups {
 			of := "." + version
 			switch group {
-			case "infrastructure":
-				of = "." + infrastructureVersion
+			case infrastructure:
+				of = ".v*"
 			case secrets:
 				of = ""
 			}
@@ -93,8 +136,14 @@ func read(t *testing.T, root, release, version string, groups ...string) []State
 	return states
 }
 
-func (s *State) read(t *testing.T, file string) {
+// read adds the objects of the file that a pattern matches; of several, in different versions, the last.
+func (s *State) read(t *testing.T, pattern string) {
 	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no file %s (%v)", pattern, err)
+	}
+	file := files[len(files)-1]
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -26,13 +26,14 @@ func TestRecordedTopologiesAreKept(t *testing.T) {
 			continue // The same objects as in v1beta2.
 		}
 		for _, state := range states {
-			if state.Name != "4-upgraded" { // Its objects have been created and changed.
+			atRest := state.Name == "4-upgraded" || state.OfUser && state.Name == "2-at-rest" // The objects of the former have been changed.
+			if !atRest || !state.Cluster.Spec.Topology.IsDefined() {
 				continue
 			}
-			t.Run(corpus, func(t *testing.T) {
+			t.Run(corpus+" "+state.Name, func(t *testing.T) {
 				w := newWorld(t)
 				w.restore(state.Objects)
-				w.reconciledClass("in-memory-quick-start")
+				w.reconciledClass(state.Cluster.Spec.Topology.ClassRef.Name)
 				c := &clusterv1.Cluster{}
 				testenv.Must(t, w.Get(t.Context(), w.key(state.Cluster.Name), c))
 				w.waitCached(c)
