@@ -62,7 +62,7 @@ func staysAtRest(t *testing.T, state recorded.State, published bool, written []s
 	}
 	s := NewStandalone(t, r.Tools)
 	if published {
-		prepareCertManager(t, s.kubeconfig())
+		prepareCertManager(t, r.Tools, s.kubeconfig())
 	}
 	loading := s.withoutProviders(r.objects(version))
 	storage := s.storage()

@@ -59,7 +59,7 @@ func (w *World) define(dir string) {
 	testenv.Must(w.t, apiextensionsv1.AddToScheme(scheme))
 	api, err := client.New(w.Config, client.Options{Scheme: scheme})
 	testenv.Must(w.t, err)
-	for _, p := range publishedComponents() {
+	for _, p := range publishedComponents(w.Tools.Infrastructure) {
 		if p.folder == "inmemory" {
 			continue // v1.14 does not have it.
 		}

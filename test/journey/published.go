@@ -30,8 +30,9 @@ type published struct {
 	arguments []any
 }
 
-// publishedComponents returns the components that a management cluster of Cluster API v1.7 has, with the in-memory provider.
-func publishedComponents() []published {
+// publishedComponents returns the components that a management cluster of Cluster API v1.7 has, with an infrastructure provider: the in-memory
+// one, or that of Docker.
+func publishedComponents(infrastructure string) []published {
 	arguments := func(gates string, more ...any) []any {
 		common := []any{
 			"--leader-elect", "--diagnostics-address=${CAPI_DIAGNOSTICS_ADDRESS:=:8443}",
@@ -49,6 +50,10 @@ func publishedComponents() []published {
 		others   = ",ClusterResourceSet=${EXP_CLUSTER_RESOURCE_SET:=true},RuntimeSDK=${EXP_RUNTIME_SDK:=false}" +
 			",MachineSetPreflightChecks=${EXP_MACHINE_SET_PREFLIGHT_CHECKS:=false}"
 	)
+	provider := published{"infrastructure-in-memory", "capim-", "capim-system", "inmemory", arguments("")}
+	if infrastructure == "docker" {
+		provider = published{"infrastructure-docker", "capd-", "capd-system", "docker", arguments(pools + topology)}
+	}
 	return []published{
 		{"cluster-api", "capi-", "capi-system", "core", arguments(pools + others + topology)},
 		{
@@ -59,7 +64,7 @@ func publishedComponents() []published {
 			"control-plane-kubeadm", "capi-kubeadm-control-plane-", "capi-kubeadm-control-plane-system", "controlplane-kubeadm",
 			arguments(pools + topology + ignition),
 		},
-		{"infrastructure-in-memory", "capim-", "capim-system", "inmemory", arguments("")},
+		provider,
 	}
 }
 
@@ -80,7 +85,7 @@ func publishedDefinitions(t testing.TB, root string) string {
 func (r *Repository) ReleasePublished(definitions string) {
 	r.t.Helper()
 	r.Release(publishedVersion)
-	for _, p := range publishedComponents() {
+	for _, p := range publishedComponents(r.Tools.Infrastructure) {
 		r.Edit(p.label, publishedVersion, func(components string) string {
 			text, err := p.components(components, filepath.Join(definitions, p.folder))
 			if err != nil {

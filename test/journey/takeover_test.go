@@ -14,33 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
-
-// certManagerDefinitions are the kinds of cert-manager that components use. Nothing reconciles them.
-const certManagerDefinitions = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: certificates.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Certificate, listKind: CertificateList, plural: certificates, singular: certificate}
-  scope: Namespaced
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: issuers.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Issuer, listKind: IssuerList, plural: issuers, singular: issuer}
-  scope: Namespaced
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`
 
 // TestUpgradeFromV17 upgrades the components of Cluster API v1.7, whose CRDs have stored objects in old API versions, to this
 // project's. Every object of a Cluster, and every object of the components that is still needed, stays the same one; what was
@@ -48,13 +25,7 @@ spec:
 func TestUpgradeFromV17(t *testing.T) {
 	t.Parallel()
 	tools := shared.Management(t).Tools
-	definitions := publishedDefinitions(t, tools.Root)
-	r := NewRepository(t, tools)
-	r.ReleasePublished(definitions)
-	s := NewStandalone(t, r.Tools)
-	prepareCertManager(t, s.kubeconfig())
-	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
-	w := s.Management().World(t)
+	r, w := NewPublished(t, tools)
 	c := w.Subject(NewCluster("kept", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 	if old := w.storeOldVersions(); old < 15 {
@@ -69,7 +40,7 @@ func TestUpgradeFromV17(t *testing.T) {
 	_, definitionsBefore := w.crds()
 
 	r.Release("v2.0.0")
-	w.upgrade()
+	w.Upgrade()
 	c.Eventually("the Cluster stays ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 
 	if n := answered(); n < 100 {
@@ -104,80 +75,17 @@ func TestUpgradeFromV17(t *testing.T) {
 		SameMachines((*Snapshot).ControlPlane, before), c.WorkloadMatches)
 	c.Change(SetWorkers(1))
 	c.Eventually("providers reconcile what is stored in another version", Ready, Workers(1), c.WorkloadMatches)
-	c.handedBack(publishedVersion)
+	c.HandedBack()
 	c.Change(SetWorkers(2))
 	c.Eventually("the Cluster is as the previous version wants it", Ready, Workers(2), c.WorkloadMatches)
 	c.Gone()
-}
-
-// handedBack installs an older version again, and checks that no Machine is replaced, and nothing left that it does not know.
-func (s *Subject) handedBack(version string) {
-	w := s.World
-	w.t.Helper()
-	run := func(arguments ...string) string {
-		w.t.Helper()
-		r := w.Tools.Clusterctl(w.t.Context(), "", append(arguments, "--kubeconfig", w.Kubeconfig)...)
-		if r.Failed {
-			w.t.Fatal(r)
-		}
-		return r.Out
-	}
-	before := s.Snapshot()
-	planned := run("takeover", "handback", "--to", version, "--dry-run")
-	hook := "remove annotation pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup from Machine " + w.Namespace + "/"
-	if !strings.Contains(planned, hook) {
-		w.t.Errorf("the hook of the control plane Machine is not planned to be removed:\n%s", planned)
-	}
-	if r := w.Tools.Clusterctl(w.t.Context(), "", "takeover", "handback", "--to", version, "--kubeconfig", w.Kubeconfig); !r.Failed {
-		w.t.Errorf("objects are handed back while the managers of this version run: %s", r)
-	}
-	run("upgrade", "apply", "--core", "cluster-api:"+version, "--bootstrap", "kubeadm:"+version, "--control-plane", "kubeadm:"+version,
-		"--infrastructure", w.Tools.Infrastructure+":"+version, "--wait-provider-timeout", upgradeTimeout)
-	run("takeover", "handback", "--to", version)
-	if left := run("takeover", "handback", "--to", version, "--dry-run"); left != "" {
-		w.t.Errorf("what %s does not know is left:\n%s", version, left)
-	}
-	s.Eventually("the Cluster stays ready in the hands of the previous version", Ready, SameMachines((*Snapshot).Workers, before),
-		SameMachines((*Snapshot).ControlPlane, before), s.WorkloadMatches)
-}
-
-// prepareCertManager creates the kinds of cert-manager, and the Secrets that it would have issued.
-func prepareCertManager(t *testing.T, kubeconfig string) {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	testenv.Must(t, err)
-	api, err := client.New(config, client.Options{})
-	testenv.Must(t, err)
-	objects, err := parseObjects(certManagerDefinitions)
-	testenv.Must(t, err)
-	for _, o := range objects {
-		testenv.Must(t, api.Create(t.Context(), o))
-	}
-	for _, p := range publishedComponents() {
-		pair, key, err := cert.GenerateSelfSignedCertKey(p.host(), nil, nil)
-		testenv.Must(t, err)
-		chain, err := cert.ParseCertsPEM(pair)
-		testenv.Must(t, err)
-		ca, err := cert.EncodeCertificates(chain[len(chain)-1])
-		testenv.Must(t, err)
-		testenv.Must(t, api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}))
-		testenv.Must(t, api.Create(t.Context(), &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: p.namespace, Name: p.secret(),
-				Labels:      map[string]string{"controller.cert-manager.io/fao": "true"},
-				Annotations: map[string]string{"cert-manager.io/certificate-name": p.prefix + "serving-cert", "cert-manager.io/issuer-kind": "Issuer"},
-			},
-			Type: corev1.SecretTypeTLS,
-			Data: map[string][]byte{"ca.crt": ca, corev1.TLSCertKey: pair, corev1.TLSPrivateKeyKey: key},
-		}))
-	}
 }
 
 // objects returns the objects of all components of a version that v1.7 has.
 func (r *Repository) objects(version string) []*unstructured.Unstructured {
 	r.t.Helper()
 	var all []*unstructured.Unstructured
-	for _, p := range publishedComponents() {
+	for _, p := range publishedComponents(r.Tools.Infrastructure) {
 		r.Edit(p.label, version, func(components string) string {
 			objects, err := parseObjects(components)
 			testenv.Must(r.t, err)

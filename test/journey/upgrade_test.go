@@ -13,9 +13,6 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 )
 
-// upgradeTimeout is the --wait-provider-timeout of upgrades, in seconds.
-const upgradeTimeout = "120"
-
 // TestProvidersChangeWhileWebhooksAnswer changes the arguments of all providers, upgrades them to a version that does not start,
 // which is rolled back, and to one that does. All the while, webhooks answer, and a Cluster keeps its Machines.
 func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
@@ -55,7 +52,7 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 	}
 
 	r.Edit("control-plane-kubeadm", "v2.0.1", strings.NewReplacer("/another-controller:", "/kubeadm-control-plane-controller:").Replace)
-	w.upgrade()
+	w.Upgrade()
 	want := map[string]string{}
 	for _, label := range []string{"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm", "infrastructure-in-memory"} {
 		want[label] = "v2.0.1"
@@ -80,14 +77,6 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 	c.Gone()
 }
 
-// upgrade upgrades all providers to the latest version.
-func (w *World) upgrade() {
-	w.t.Helper()
-	if r := w.upgradeAll(); r.Failed {
-		w.t.Fatal(r)
-	}
-}
-
 // upgradeFails upgrades all providers to the latest version, and checks that this fails with one error that has all parts.
 func (w *World) upgradeFails(parts ...string) {
 	w.t.Helper()
@@ -96,10 +85,6 @@ func (w *World) upgradeFails(parts ...string) {
 	if !r.Failed || len(missing) > 0 || strings.Count(r.Err, "Error:") > 1 {
 		w.t.Fatalf("the upgrade should fail with one error about %q: %s", missing, r)
 	}
-}
-
-func (w *World) upgradeAll() Result {
-	return w.Tools.Clusterctl(w.t.Context(), "", "upgrade", "apply", "--kubeconfig", w.Kubeconfig, "--contract", "v1beta1", "--wait-provider-timeout", upgradeTimeout)
 }
 
 // deployments returns the Deployments of all providers.
