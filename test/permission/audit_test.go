@@ -28,6 +28,8 @@ type event struct {
 type requests struct {
 	used      map[string]map[managers.Grant]bool // by user
 	forbidden []string
+	// denied counts the forbidden requests of users, each as the Grant that it would need, without the name of an object.
+	denied map[string]map[managers.Grant]int
 }
 
 // readAudit reads an audit log.
@@ -38,7 +40,7 @@ func readAudit(t *testing.T, path string) requests {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	r := requests{used: map[string]map[managers.Grant]bool{}}
+	r := requests{used: map[string]map[managers.Grant]bool{}, denied: map[string]map[managers.Grant]int{}}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -57,7 +59,6 @@ func readAudit(t *testing.T, path string) requests {
 func (r *requests) add(e event) {
 	if e.ResponseStatus.Code == http.StatusForbidden {
 		r.forbidden = append(r.forbidden, e.User.Username+": "+e.Verb+" "+e.RequestURI)
-		return
 	}
 	if e.ObjectRef == nil {
 		return
@@ -67,6 +68,13 @@ func (r *requests) add(e event) {
 		resource += "/" + e.ObjectRef.Subresource
 	}
 	g := managers.Grant{Namespace: e.ObjectRef.Namespace, Verb: e.Verb, Group: e.ObjectRef.APIGroup, Resource: resource, Name: e.ObjectRef.Name}
+	if e.ResponseStatus.Code == http.StatusForbidden {
+		if r.denied[e.User.Username] == nil {
+			r.denied[e.User.Username] = map[managers.Grant]int{}
+		}
+		r.denied[e.User.Username][managers.Grant{Verb: g.Verb, Group: g.Group, Resource: g.Resource}]++
+		return
+	}
 	if r.used[e.User.Username] == nil {
 		r.used[e.User.Username] = map[managers.Grant]bool{}
 	}
