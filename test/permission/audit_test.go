@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,8 +22,15 @@ type event struct {
 	ObjectRef *struct {
 		APIGroup, Resource, Subresource, Namespace, Name string
 	}
-	RequestURI     string
-	ResponseStatus struct{ Code int }
+	RequestURI               string
+	ResponseStatus           struct{ Code int }
+	RequestReceivedTimestamp time.Time
+}
+
+// isWrite reports whether the request changes an object, other than those that every user may create to ask about itself or others.
+func (e event) isWrite() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && e.ObjectRef != nil &&
+		!slices.Contains([]string{"authorization.k8s.io", "authentication.k8s.io"}, e.ObjectRef.APIGroup)
 }
 
 // requests has the requests of users, each as the Grant that it needs, and those that were forbidden.
@@ -30,6 +39,8 @@ type requests struct {
 	forbidden []string
 	// denied counts the forbidden requests of users, each as the Grant that it would need, without the name of an object.
 	denied map[string]map[managers.Grant]int
+	// events are all entries.
+	events []event
 }
 
 // readAudit reads an audit log.
@@ -57,6 +68,7 @@ func readAudit(t *testing.T, path string) requests {
 }
 
 func (r *requests) add(e event) {
+	r.events = append(r.events, e)
 	if e.ResponseStatus.Code == http.StatusForbidden {
 		r.forbidden = append(r.forbidden, e.User.Username+": "+e.Verb+" "+e.RequestURI)
 	}

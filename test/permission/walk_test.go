@@ -66,8 +66,16 @@ func (w *world) walk() {
 	w.waitFor("delete", scenario.Absent)
 }
 
-// createClass creates the ClusterClass, when webhooks are available. prepare changes its objects, and reports whether one is created.
+// createClass creates the ClusterClass, and waits until it is reconciled; see createObjects.
 func (w *world) createClass(prepare func(*unstructured.Unstructured) bool) {
+	w.t.Helper()
+	w.createObjects(prepare)
+	w.waitFor("the class", scenario.ClassReady)
+}
+
+// createObjects creates the ClusterClass and its templates, when webhooks are available. prepare changes them, and reports whether one is
+// created.
+func (w *world) createObjects(prepare func(*unstructured.Unstructured) bool) {
 	w.t.Helper()
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
@@ -90,7 +98,6 @@ func (w *world) createClass(prepare func(*unstructured.Unstructured) bool) {
 		}
 		w.eventually("creating "+o.GetKind(), func(ctx context.Context) error { return w.Client.Create(ctx, o.DeepCopy()) })
 	}
-	w.waitFor("the class", scenario.ClassReady)
 }
 
 // userFile returns a Secret with a file of workers, which the bootstrap provider reads live, as it does the control plane for the template.
