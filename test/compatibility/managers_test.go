@@ -2,9 +2,15 @@ package compatibility
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	kubeadmbootstrap "sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm"
 	kubeadmcontrolplane "sigs.k8s.io/cluster-api/providers/control-plane-kubeadm"
@@ -102,6 +108,9 @@ func TestManagersStartAsPublished(t *testing.T) {
 					t.Errorf("--%s: %q, error %v", flag, printed, err)
 				}
 			}
+			if err := validated(t, p); err != nil {
+				t.Error(err)
+			}
 			c := p.component()
 			if c.Namespace != p.namespace || c.LeaderElectionID != p.lease {
 				t.Errorf("the Lease is %s/%s, want %s/%s", c.Namespace, c.LeaderElectionID, p.namespace, p.lease)
@@ -111,4 +120,23 @@ func TestManagersStartAsPublished(t *testing.T) {
 			}
 		})
 	}
+}
+
+// validated returns an error if the manager does not start with all flags together.
+func validated(t *testing.T, p published) error {
+	t.Helper()
+	var args []string
+	for _, flag := range append(commonFlags(), p.flags...) {
+		args = append(args, "--"+flag)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // It ends when it tries to connect.
+	err := manager.Run(ctx, p.component(), args, manager.Host{
+		Config: &rest.Config{Host: "https://127.0.0.1:1"}, Namespace: p.namespace, Stderr: &bytes.Buffer{},
+		Listen: func(string) (net.Listener, error) { return nil, errors.New("nothing listens in this test") },
+	})
+	if !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("it does not connect: %w", err)
+	}
+	return nil
 }
