@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/operator"
 	"sigs.k8s.io/cluster-api/providers/runtime-extension-test"
 	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
@@ -34,7 +35,8 @@ func Components() map[string]host.Program {
 }
 
 // adapted returns default arguments for components in this process, for the flags that they have: a data directory in
-// place of a volume, and no debug port. Arguments of the Deployment override them.
+// place of a volume, no debug port, and keys that are generated fast: users of other versions of Cluster API do not rely on what a new
+// program generates. Arguments of the Deployment override them.
 func adapted(c manager.Component, p host.Process) []string {
 	if c.AddFlags == nil {
 		return nil
@@ -42,7 +44,7 @@ func adapted(c manager.Component, p host.Process) []string {
 	flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
 	c.AddFlags(flags)
 	var args []string
-	for _, flag := range [][2]string{{"data-dir", p.DataDir}, {"debug-address", ""}} {
+	for _, flag := range [][2]string{{"data-dir", p.DataDir}, {"debug-address", ""}, {"key-algorithm", string(pki.ECDSA)}} {
 		if flags.Lookup(flag[0]) != nil {
 			args = append(args, "--"+flag[0]+"="+flag[1])
 		}

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	kubeadmbootstrap "sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm"
+	kubeadmcontrolplane "sigs.k8s.io/cluster-api/providers/control-plane-kubeadm"
 	"sigs.k8s.io/cluster-api/providers/core"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory"
 	"sigs.k8s.io/cluster-api/sdk/manager"
@@ -186,6 +188,8 @@ func TestComponentsAreAdapted(t *testing.T) {
 		want      []string
 	}{
 		{inmemory.NewComponent(), []string{"--data-dir=/data/of/it", "--debug-address="}},
+		{kubeadmcontrolplane.NewComponent(), []string{"--key-algorithm=ECDSA-P256"}},
+		{kubeadmbootstrap.NewComponent(), []string{"--key-algorithm=ECDSA-P256"}},
 		{core.NewComponent(), nil},
 		{doorkeeper(), nil},
 	} {

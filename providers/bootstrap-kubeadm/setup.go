@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/config"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/webhook"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 	"sigs.k8s.io/cluster-api/sdk/manager"
@@ -38,14 +39,14 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmconfig-concurrency", 100, "Number of KubeadmConfigs to process at the same time")
 	fs.IntVar(&f.clusterConcurrency, "cluster-concurrency", 10, "Accepted for compatibility: it has no effect")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "Lifetime of bootstrap tokens")
-	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
+	kubeadm.AddKeyAlgorithm(fs, &f.keyAlgorithm)
 	f.workloads.AddTo(fs)
 	_ = fs.MarkDeprecated("cluster-concurrency", "remove it: it has no effect") // It only fails for flags that do not exist.
 }
 
 // NewComponent returns the kubeadm bootstrap manager.
 func NewComponent() manager.Component {
-	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
+	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-bootstrap-controller",

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/workload"
 	"sigs.k8s.io/cluster-api/providers/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/internal/inplace"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
@@ -56,7 +57,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	_ = fs.MarkDeprecated("etcd-client-log-level", "remove it: -v decides what is logged, and the flag has no effect")
 	fs.DurationVar(&f.conditionsGrace, "remote-conditions-grace-period", connection.DefaultGrace,
 		"How long the connection to a workload cluster may be down before conditions about its control plane become Unknown")
-	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
+	kubeadm.AddKeyAlgorithm(fs, &f.keyAlgorithm)
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
 	f.workloads.AddTo(fs)
@@ -77,7 +78,7 @@ func (f *flags) validate() error {
 
 // NewComponent returns the kubeadm control plane manager.
 func NewComponent() manager.Component {
-	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
+	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition,
 		feature.MachineTaintPropagation, feature.RuntimeSDK, feature.InPlaceUpdates)
 	versions := &contract.Lookup{}
@@ -141,6 +142,13 @@ func setup(
 	if err := mgr.Add(keys); err != nil {
 		return err
 	}
+	pools := gates.Enabled(feature.MachinePool)
+	watched := false
+	if pools {
+		if watched, err = env.Watches(ctx, &clusterv1.MachinePool{}); err != nil {
+			return err
+		}
+	}
 	updater, err := f.updater(mgr, env, gates, conversions)
 	if err != nil {
 		return err
@@ -148,7 +156,7 @@ func setup(
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
-		MachinePools: gates.Enabled(feature.MachinePool), ConditionsGrace: f.conditionsGrace, Keys: keys,
+		MachinePools: pools, WatchesMachinePools: watched, ConditionsGrace: f.conditionsGrace, Keys: keys,
 		NamedAfterTemplates: f.namedAfterTemplates, Updater: updater,
 	})
 	if err != nil {

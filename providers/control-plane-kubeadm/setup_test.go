@@ -10,12 +10,13 @@ import (
 func TestKeyAlgorithmFlag(t *testing.T) {
 	for value, wantErr := range map[string]string{
 		"RSA-3072":   "",
+		"":           "", // a variable of the manifests that is not set
 		"ECDSA-P256": "",
 		"RSA":        "use one of ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096",
 	} {
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		NewComponent().AddFlags(fs)
-		if got := fs.Lookup("key-algorithm").DefValue; got != "ECDSA-P256" {
+		if got := fs.Lookup("key-algorithm").DefValue; got != "RSA-2048" {
 			t.Errorf("the default is %q", got)
 		}
 		err := fs.Parse([]string{"--key-algorithm=" + value})

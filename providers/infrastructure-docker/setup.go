@@ -122,10 +122,18 @@ type controllers struct {
 	engine engine.Engine
 	events *events.Stream
 	filter watch.Filter
+
+	// sets are the kinds of objects whose machines are containers, withDev is whether Dev kinds are among them, and withPools whether there
+	// are MachinePools.
+	sets               []kinds.Set
+	withDev, withPools bool
 }
 
 func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 	if err := mgr.Add(c.events); err != nil {
+		return err
+	}
+	if err := c.find(ctx); err != nil {
 		return err
 	}
 	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters, c.machines, c.pools, c.simulated} {
@@ -136,12 +144,25 @@ func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 	return webhook.Register(mgr, c.gates.Enabled(feature.ClusterTopology))
 }
 
-// sets returns the kinds of objects whose machines are containers.
-func sets() []kinds.Set { return []kinds.Set{kinds.Docker(), kinds.Dev()} }
+// find finds out which kinds there are. Earlier versions of the provider have no Dev kinds.
+func (c *controllers) find(ctx context.Context) error {
+	var err error
+	if c.withDev, err = c.env.Watches(ctx, kinds.Dev().NewCluster()); err != nil {
+		return err
+	}
+	c.sets = []kinds.Set{kinds.Docker()}
+	if c.withDev {
+		c.sets = append(c.sets, kinds.Dev())
+	}
+	if c.gates.Enabled(feature.MachinePool) {
+		c.withPools, err = c.env.Watches(ctx, &clusterv1.MachinePool{})
+	}
+	return err
+}
 
 // clusters adds the controllers of clusters.
 func (c controllers) clusters(ctx context.Context, mgr ctrl.Manager) error {
-	for _, set := range sets() {
+	for _, set := range c.sets {
 		jobs := job.New(clock.RealClock{})
 		if err := mgr.Add(jobs); err != nil {
 			return err
@@ -177,14 +198,14 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Add(clusters); err != nil {
 		return err
 	}
-	for _, set := range sets() {
+	for _, set := range c.sets {
 		jobs := job.New(clock.RealClock{})
 		if err := mgr.Add(jobs); err != nil {
 			return err
 		}
 		err := machine.Setup(ctx, mgr, machine.Options{
 			Concurrency: c.flags.concurrency, Filter: c.filter, Kinds: set, Engine: c.engine, Events: c.events, Clusters: clusters, Jobs: jobs,
-			Pools: c.gates.Enabled(feature.MachinePool),
+			Pools: c.withPools,
 		})
 		if err != nil {
 			return err
@@ -195,20 +216,23 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 
 // pools adds the controllers of pools, if there are MachinePools.
 func (c controllers) pools(ctx context.Context, mgr ctrl.Manager) error {
-	if !c.gates.Enabled(feature.MachinePool) {
+	if !c.withPools {
 		return nil
 	}
 	options := machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter}
-	return errors.Join(
-		machinepool.Setup(ctx, mgr, pool.Provider(), options),
-		machinepool.Setup(ctx, mgr, pool.DevProvider(), options),
-	)
+	if err := machinepool.Setup(ctx, mgr, pool.Provider(), options); err != nil || !c.withDev {
+		return err
+	}
+	return machinepool.Setup(ctx, mgr, pool.DevProvider(), options)
 }
 
 // simulated adds the controllers of the objects whose machines are simulated. They do not need the container runtime.
 func (c controllers) simulated(ctx context.Context, mgr ctrl.Manager) error {
+	if !c.withDev {
+		return nil
+	}
 	_, err := backend.Dev(ctx, mgr, backend.Options{
-		Flags: &c.flags.simulation, Env: c.env, Filter: c.filter, Pools: c.gates.Enabled(feature.MachinePool),
+		Flags: &c.flags.simulation, Env: c.env, Filter: c.filter, Pools: c.withPools,
 		ClusterConcurrency: c.flags.concurrency, MachineConcurrency: c.flags.concurrency,
 	})
 	return err

@@ -74,6 +74,12 @@ func NewComponent() manager.Component {
 
 func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, pools bool) error {
 	filter := watch.Filter(env.WatchFilter)
+	var err error
+	if pools {
+		if pools, err = env.Watches(ctx, &clusterv1.MachinePool{}); err != nil {
+			return err
+		}
+	}
 	addresses, err := backend.InMemory(ctx, mgr, backend.Options{
 		Flags: &f.backend, Env: env, Filter: filter, ClusterConcurrency: f.clusters, MachineConcurrency: f.machines, Pools: pools,
 	})
@@ -86,15 +92,18 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		}
 	}
 	return errors.Join(
-		setupPools(ctx, mgr, pools, machinepool.Options{Concurrency: f.pools, Filter: filter}),
+		setupPools(ctx, mgr, env, pools, machinepool.Options{Concurrency: f.pools, Filter: filter}),
 		webhook.Register(mgr),
 	)
 }
 
 // setupPools adds the controller of InMemoryMachinePools, if there are MachinePools.
-func setupPools(ctx context.Context, mgr ctrl.Manager, enabled bool, o machinepool.Options) error {
+func setupPools(ctx context.Context, mgr ctrl.Manager, env manager.Environment, enabled bool, o machinepool.Options) error {
 	if !enabled {
 		return nil
+	}
+	if exist, err := env.Watches(ctx, &inmemoryv1.InMemoryMachinePool{}); err != nil || !exist {
+		return err
 	}
 	return machinepool.Setup(ctx, mgr, pool.Provider(), o)
 }

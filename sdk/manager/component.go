@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
@@ -117,6 +118,10 @@ type Environment struct {
 	// CheckLeader returns an error if this process was the leader and may no longer be. Writes through the controller-runtime manager
 	// are rejected anyway; it is for other writes, such as those to workload clusters.
 	CheckLeader func() error
+	// Watches reports whether the manager can watch the objects of a kind, which may be given as metadata. It cannot in an installation of
+	// another version of Cluster API that lacks the definition or the permission, and logs that. A controller with such a watch would end
+	// the manager, so it has to be left out. Required kinds need no check.
+	Watches func(ctx context.Context, obj client.Object) (bool, error)
 	// NewCache returns another cache of the manager's kinds, for what its cache does not have because of WatchNamespace. It does not start it.
 	NewCache func(ctrl.Manager, cache.Options) (cache.Cache, error)
 	// Boundary converts the kinds of Component.Conversions. Nil without any.

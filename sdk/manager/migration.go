@@ -15,9 +15,12 @@ import (
 
 // addMigrator adds the controller that migrates the objects of the component's definitions. A manager of one namespace does not: it cannot
 // know that no object of another one is stored in an older version.
-func (r *run) addMigrator(ctx context.Context, mgr ctrl.Manager) error {
+func (r *run) addMigrator(ctx context.Context, mgr ctrl.Manager, n *needs) error {
 	if r.component.Definitions == nil || r.options.skipMigration.SkipAll() || r.options.watchNamespace != "" {
 		return nil
+	}
+	if possible, err := n.watches(ctx, migrator.NewDefinition()); err != nil || !possible {
+		return err
 	}
 	return migrator.Setup(ctx, mgr, migrator.Options{
 		Definitions: r.component.Definitions, Skip: r.options.skipMigration,

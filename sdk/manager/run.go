@@ -102,15 +102,33 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	awaitServed(ctx, r.log, required, mgr.GetRESTMapper())
-	ctx = ctrl.LoggerInto(ctx, r.log)
-	if err := r.component.Setup(ctx, mgr, r.environment()); err != nil {
-		return fmt.Errorf("setting up: %w", err)
-	}
-	if err := r.addMigrator(ctx, mgr); err != nil {
+	if err := r.setup(ctrl.LoggerInto(ctx, r.log), mgr); err != nil {
 		return fmt.Errorf("setting up: %w", err)
 	}
 	mgr.started.Store(true)
-	return start(ctx, mgr, source, r.tenure)
+	return start(ctrl.LoggerInto(ctx, r.log), mgr, source, r.tenure)
+}
+
+// setup adds the controllers to the manager, except for what the installation does not allow.
+func (r *run) setup(ctx context.Context, mgr ctrl.Manager) error {
+	n, err := newNeeds(mgr, r.options.watchNamespace, r.log)
+	if err != nil {
+		return err
+	}
+	records, err := n.recordsEvents(ctx)
+	if err != nil {
+		return err
+	}
+	if !records {
+		mgr = silentManager{mgr}
+	}
+	if err := r.component.Setup(ctx, mgr, r.environment(n)); err != nil {
+		return err
+	}
+	if err := r.addMigrator(ctx, mgr, n); err != nil {
+		return err
+	}
+	return mgr.Add(n)
 }
 
 // connect configures the connection to the API server, checks its version, and detects the namespace.

@@ -32,13 +32,14 @@ type run struct {
 	boundary *apiversion.Boundary
 }
 
-func (r *run) environment() Environment {
+func (r *run) environment(n *needs) Environment {
 	return Environment{
 		WatchFilter:    r.options.watchFilter,
 		WatchNamespace: r.options.watchNamespace,
 		Namespace:      r.namespace,
 		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
 		CheckLeader:    r.tenure.Check,
+		Watches:        n.watches,
 		NewCache:       r.newCache,
 		Boundary:       r.boundary,
 		UserAgent:      r.config.UserAgent,

@@ -27,14 +27,16 @@ func TestNewKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type facts struct{ Host, CA, User, Group, Context string }
+	type facts struct{ Host, CA, User, Group, Context, Cluster, AuthInfo, Validity string }
 	loaded, err := clientcmd.Load(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	leaf := parse(t, config.CertData)
-	got := facts{config.Host, string(config.CAData), leaf.Subject.CommonName, strings.Join(leaf.Subject.Organization, ","), loaded.CurrentContext}
-	want := facts{"https://api.example.com:6443", string(pemOf(t, ca).Certificate), "kubernetes-admin", "system:masters", "blue-admin@blue"}
+	got := facts{config.Host, string(config.CAData), leaf.Subject.CommonName, strings.Join(leaf.Subject.Organization, ","), loaded.CurrentContext,
+		loaded.Contexts[loaded.CurrentContext].Cluster, loaded.Contexts[loaded.CurrentContext].AuthInfo, leaf.NotAfter.Sub(now).String()}
+	want := facts{"https://api.example.com:6443", string(pemOf(t, ca).Certificate), "kubernetes-admin", "system:masters", "blue-admin@blue",
+		"blue", "blue-admin", (365 * 24 * time.Hour).String()}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a client must find the server, trust it and be an administrator: -want +got:\n%s", diff)
 	}

@@ -47,6 +47,16 @@ func (s *Server) Connection(ctx context.Context, p Program) (Connection, error) 
 	if err != nil {
 		return Connection{}, err
 	}
+	c, err := s.Account(ctx, objects)
+	if err != nil {
+		return Connection{}, fmt.Errorf("the manifests of %s: %w", p.Component, err)
+	}
+	return c, nil
+}
+
+// Account returns a connection as the ServiceAccount that is among the objects of a manager. It creates it, its Namespace, roles and
+// bindings.
+func (s *Server) Account(ctx context.Context, objects []*unstructured.Unstructured) (Connection, error) {
 	for _, o := range objects {
 		switch o.GetKind() {
 		case "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
@@ -57,7 +67,7 @@ func (s *Server) Connection(ctx context.Context, p Program) (Connection, error) 
 	}
 	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "ServiceAccount" })
 	if i < 0 {
-		return Connection{}, fmt.Errorf("the manifests of %s have no ServiceAccount", p.Component)
+		return Connection{}, errors.New("there is no ServiceAccount")
 	}
 	return s.account(ctx, objects[i].GetNamespace(), objects[i].GetName())
 }

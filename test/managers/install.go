@@ -100,6 +100,17 @@ func convertByLoopback(crd *unstructured.Unstructured, port int, ca []byte) {
 	}
 }
 
+// Serves makes webhooks of a webhook configuration, and the conversion webhook of a CustomResourceDefinition, call the manager, and API
+// servers trust its certificate.
+func (m *Manager) Serves(o *unstructured.Unstructured) {
+	switch o.GetKind() {
+	case "CustomResourceDefinition":
+		convertByLoopback(o, m.WebhookPort, m.trusted)
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		callLoopback(o, m.WebhookPort, m.trusted)
+	}
+}
+
 // store makes the API server store a kind in a version, if the definition has it.
 func store(crd *unstructured.Unstructured, version string) {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")

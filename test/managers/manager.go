@@ -23,16 +23,19 @@ type Program struct {
 	Component string
 	// Gates are the feature gates to set, as --feature-gates takes them.
 	Gates string
+	// Keys is the algorithm of the keys that it generates for clusters; empty for its default.
+	Keys pki.KeyAlgorithm
 	// WithoutLeader is set if all replicas do the same.
 	WithoutLeader bool
 }
 
-// Programs returns the managers that are required for Clusters with in-memory infrastructure.
+// Programs returns the managers that are required for Clusters with in-memory infrastructure. Their keys are ECDSA: the CPU time that RSA
+// keys take is random, and would hide what is measured.
 func Programs() []Program {
 	return []Program{
 		{Name: "cluster-api-controller", Component: "core", Gates: "ClusterTopology=true"},
-		{Name: "kubeadm-bootstrap-controller", Component: "bootstrap-kubeadm"},
-		{Name: "kubeadm-control-plane-controller", Component: "control-plane-kubeadm", Gates: "ClusterTopology=true"},
+		{Name: "kubeadm-bootstrap-controller", Component: "bootstrap-kubeadm", Keys: pki.ECDSA},
+		{Name: "kubeadm-control-plane-controller", Component: "control-plane-kubeadm", Keys: pki.ECDSA, Gates: "ClusterTopology=true"},
 		{Name: "capim-manager", Component: "infrastructure-in-memory"},
 	}
 }
@@ -157,6 +160,9 @@ func (m *Manager) Start() error {
 	}
 	if m.Gates != "" {
 		args = append(args, "--feature-gates="+m.Gates)
+	}
+	if m.Keys != "" {
+		args = append(args, "--key-algorithm="+string(m.Keys))
 	}
 	env := m.Env
 	if m.Namespace != "" {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,14 +22,25 @@ type event struct {
 	ObjectRef *struct {
 		APIGroup, Resource, Subresource, Namespace, Name string
 	}
-	RequestURI     string
-	ResponseStatus struct{ Code int }
+	RequestURI               string
+	ResponseStatus           struct{ Code int }
+	RequestReceivedTimestamp time.Time
+}
+
+// isWrite reports whether the request changes an object, other than those that every user may create to ask about itself or others.
+func (e event) isWrite() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && e.ObjectRef != nil &&
+		!slices.Contains([]string{"authorization.k8s.io", "authentication.k8s.io"}, e.ObjectRef.APIGroup)
 }
 
 // requests has the requests of users, each as the Grant that it needs, and those that were forbidden.
 type requests struct {
 	used      map[string]map[managers.Grant]bool // by user
 	forbidden []string
+	// denied counts the forbidden requests of users, each as the Grant that it would need, without the name of an object.
+	denied map[string]map[managers.Grant]int
+	// events are all entries.
+	events []event
 }
 
 // readAudit reads an audit log.
@@ -38,7 +51,7 @@ func readAudit(t *testing.T, path string) requests {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	r := requests{used: map[string]map[managers.Grant]bool{}}
+	r := requests{used: map[string]map[managers.Grant]bool{}, denied: map[string]map[managers.Grant]int{}}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -55,9 +68,9 @@ func readAudit(t *testing.T, path string) requests {
 }
 
 func (r *requests) add(e event) {
+	r.events = append(r.events, e)
 	if e.ResponseStatus.Code == http.StatusForbidden {
 		r.forbidden = append(r.forbidden, e.User.Username+": "+e.Verb+" "+e.RequestURI)
-		return
 	}
 	if e.ObjectRef == nil {
 		return
@@ -67,6 +80,13 @@ func (r *requests) add(e event) {
 		resource += "/" + e.ObjectRef.Subresource
 	}
 	g := managers.Grant{Namespace: e.ObjectRef.Namespace, Verb: e.Verb, Group: e.ObjectRef.APIGroup, Resource: resource, Name: e.ObjectRef.Name}
+	if e.ResponseStatus.Code == http.StatusForbidden {
+		if r.denied[e.User.Username] == nil {
+			r.denied[e.User.Username] = map[managers.Grant]int{}
+		}
+		r.denied[e.User.Username][managers.Grant{Verb: g.Verb, Group: g.Group, Resource: g.Resource}]++
+		return
+	}
 	if r.used[e.User.Username] == nil {
 		r.used[e.User.Username] = map[managers.Grant]bool{}
 	}

@@ -17,7 +17,12 @@ import (
 // walk creates, scales, remediates, upgrades, rotates, pauses and deletes a Cluster of a class.
 func (w *world) walk() {
 	w.t.Helper()
-	w.class()
+	w.createClass(func(o *unstructured.Unstructured) bool {
+		if o.GetKind() == "KubeadmConfigTemplate" {
+			readUserFile(w.t, o)
+		}
+		return true
+	})
 	deleteResourceSet := w.resourceSets()
 	w.extensionConfig()
 	size := scenario.Size{ControlPlanes: 1, Workers: 2}
@@ -61,8 +66,16 @@ func (w *world) walk() {
 	w.waitFor("delete", scenario.Absent)
 }
 
-// class creates the ClusterClass, when webhooks are available.
-func (w *world) class() {
+// createClass creates the ClusterClass, and waits until it is reconciled; see createObjects.
+func (w *world) createClass(prepare func(*unstructured.Unstructured) bool) {
+	w.t.Helper()
+	w.createObjects(prepare)
+	w.waitFor("the class", scenario.ClassReady)
+}
+
+// createObjects creates the ClusterClass and its templates, when webhooks are available. prepare changes them, and reports whether one is
+// created.
+func (w *world) createObjects(prepare func(*unstructured.Unstructured) bool) {
 	w.t.Helper()
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
@@ -80,12 +93,11 @@ func (w *world) class() {
 	}
 	for _, o := range objects {
 		o.SetNamespace(w.namespace)
-		if o.GetKind() == "KubeadmConfigTemplate" {
-			readUserFile(w.t, o)
+		if !prepare(o) {
+			continue
 		}
 		w.eventually("creating "+o.GetKind(), func(ctx context.Context) error { return w.Client.Create(ctx, o.DeepCopy()) })
 	}
-	w.waitFor("the class", scenario.ClassReady)
 }
 
 // userFile returns a Secret with a file of workers, which the bootstrap provider reads live, as it does the control plane for the template.

@@ -41,8 +41,21 @@ type component struct {
 	diagnostics string // the address for metrics
 }
 
-// start starts an API server and managers. Without the programs that `make bin/capi managers` builds, it skips the test, except in CI.
+// start starts an API server and managers, as in a release.
 func start(t *testing.T, programs ...managers.Program) *world {
+	t.Helper()
+	w := newWorld(t)
+	for _, p := range programs {
+		if err := w.run(t.Context(), p); err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+	}
+	w.observe()
+	return w
+}
+
+// newWorld starts an API server. Without the programs that `make bin/capi managers` builds, it skips the test, except in CI.
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -65,18 +78,19 @@ func start(t *testing.T, programs ...managers.Program) *world {
 		}
 		w.logs()
 	})
-	for _, p := range programs {
-		if err := w.run(t.Context(), p); err != nil {
-			t.Fatalf("%s: %v", p.Name, err)
-		}
-	}
-	if err := w.AwaitDefinitions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if w.recorder, err = history.Record(t.Context(), w.Config); err != nil {
-		t.Fatal(err)
-	}
 	return w
+}
+
+// observe records the history of all objects, once their definitions are installed.
+func (w *world) observe() {
+	w.t.Helper()
+	err := w.AwaitDefinitions(w.t.Context())
+	if err == nil {
+		w.recorder, err = history.Record(w.t.Context(), w.Config)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // run starts a manager as in a release: with leader election, a self-issued webhook certificate, and authorization for

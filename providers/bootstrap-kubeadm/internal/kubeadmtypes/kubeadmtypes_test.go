@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
@@ -175,6 +176,44 @@ func TestVersionFor(t *testing.T) {
 		if err != nil || got != *tt.want {
 			t.Errorf("%s: versionFor(%q) = %q, %v; want %q", tt.reason, tt.kubernetes, got, err, *tt.want)
 		}
+	}
+}
+
+func TestEncryptionAlgorithm(t *testing.T) {
+	tests := []struct {
+		reason     string
+		field, ca  string
+		kubernetes string
+		want       any
+	}{
+		{reason: "kubeadm's default is not written, as in other versions of Cluster API", ca: "RSA-2048", want: nil},
+		{reason: "what the user sets is written, though it is the default", field: "RSA-2048", ca: "RSA-2048", want: "RSA-2048"},
+		{reason: "keys of machines are like those of the CA", ca: "ECDSA-P256", want: "ECDSA-P256"},
+		{reason: "what the user sets goes before the CA", field: "RSA-3072", ca: "ECDSA-P256", want: "RSA-3072"},
+		{reason: "even if it is the default", field: "RSA-2048", ca: "ECDSA-P256", want: "RSA-2048"},
+		{reason: "and if the CA has the default", field: "ECDSA-P256", ca: "RSA-2048", want: "ECDSA-P256"},
+		{reason: "the CA is a user's, with other keys", ca: "", want: nil},
+		{reason: "kubeadm before v1.31 has no setting", field: "RSA-3072", ca: "RSA-3072", kubernetes: "v1.30.0", want: nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			config := &bootstrapv1.ClusterConfiguration{EncryptionAlgorithm: bootstrapv1.EncryptionAlgorithmType(tt.field)}
+			if tt.kubernetes == "" {
+				tt.kubernetes = "v1.36.0"
+			}
+			text, err := Init(config, &bootstrapv1.InitConfiguration{}, Cluster{Name: "c", EncryptionAlgorithm: tt.ca}, tt.kubernetes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			document := map[string]any{}
+			first, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+			if err := yaml.Unmarshal([]byte(first), &document); err != nil {
+				t.Fatal(err)
+			}
+			if got := document["encryptionAlgorithm"]; document["kind"] != "ClusterConfiguration" || got != tt.want {
+				t.Errorf("encryptionAlgorithm is %v, want %v:\n%s", got, tt.want, first)
+			}
+		})
 	}
 }
 

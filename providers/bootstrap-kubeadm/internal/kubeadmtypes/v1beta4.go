@@ -13,12 +13,18 @@ import (
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
+// defaultAlgorithm is kubeadm's default of encryptionAlgorithm.
+const defaultAlgorithm = "RSA-2048"
+
 // toCluster changes a ClusterConfiguration from v1beta3 to v1beta4, and adds what only v1beta4 has. The timeout of the API server has
 // moved to the configuration of each machine, see toNode.
 func toCluster(doc map[string]any, config *bootstrapv1.ClusterConfiguration, algorithm, kubernetes string) error {
 	unstructured.RemoveNestedField(doc, "apiServer", "timeoutForControlPlane")
 	for _, component := range [][]string{{"apiServer"}, {"controllerManager"}, {"scheduler"}, {"etcd", "local"}} {
 		listArgs(doc, append(component, "extraArgs")...)
+	}
+	if algorithm == defaultAlgorithm {
+		algorithm = "" // The configuration is that of other versions of Cluster API, which do not write what is kubeadm's default.
 	}
 	if algorithm = cmp.Or(string(config.EncryptionAlgorithm), algorithm); knowsAlgorithm(algorithm, kubernetes) {
 		doc["encryptionAlgorithm"] = algorithm

@@ -41,7 +41,7 @@ func benchOf(w *kcptest.World) *bench {
 func (b *bench) declared() step.Controller[*controlplanev1.KubeadmControlPlane, *scope] {
 	c := b.controller
 	c.Clients, c.credentials.Clients, c.machines.Clients, c.members.Clients = b.Clients, b.Clients, b.Clients, b.Clients
-	c.machinePools, c.credentials.Secrets = b.MachinePools, b.Secrets
+	c.machinePools, c.watchesPools, c.credentials.Secrets = b.MachinePools, b.MachinePools, b.Secrets
 	c.snapshots.Client, c.snapshots.Clock = b.Client, b.Clock
 	c.connector.Clock, c.connector.Workloads = b.Clock, b.Workloads
 	return c.declared()

@@ -44,6 +44,8 @@ type Options struct {
 	Connections Connections
 	// MachinePools is true if the kind MachinePool is enabled.
 	MachinePools bool
+	// WatchesMachinePools is true if the manager may watch them. Otherwise they are read live.
+	WatchesMachinePools bool
 	// ConditionsGrace is how long conditions keep what was known of a workload cluster that is unreachable. Zero: 5 minutes.
 	ConditionsGrace time.Duration
 	// Keys generates keys. The manager runs it.
@@ -61,7 +63,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	externals := external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}}
 	c := newController(clients, externals, o.Secrets, o.Workloads, o.Keys)
 	c.machines.NamedAfterTemplates = o.NamedAfterTemplates
-	c.machinePools = o.MachinePools
+	c.machinePools, c.watchesPools = o.MachinePools, o.WatchesMachinePools
 	c.scaler.Extensions = o.Updater
 	c.connector.Grace = o.ConditionsGrace
 	declared := c.declared()

@@ -78,7 +78,7 @@ func newDeleted(t *testing.T, objects ...client.Object) *kcptest.World {
 // deleter returns a Controller in a World. pools is whether the kind MachinePool is enabled.
 func deleter(w *kcptest.World, pools bool) *Controller {
 	c := newController(w.Clients, w.External, w.Client, unreachable{}, nil)
-	c.machinePools = pools
+	c.machinePools, c.watchesPools = pools, pools
 	return c
 }
 

@@ -49,7 +49,7 @@ func newJourney(t *testing.T) *journey {
 	j.workload = kcptest.NewWorkload(client.ObjectKey{Namespace: j.ns, Name: "c"})
 	e.Run(t, scheme, j.ns, func(mgr ctrl.Manager) error {
 		return Setup(t.Context(), mgr, Options{
-			Secrets: mgr.GetCache(), Workloads: workloads{j.workload}, Connections: j.workload, MachinePools: true, Concurrency: 2,
+			Secrets: mgr.GetCache(), Workloads: workloads{j.workload}, Connections: j.workload, MachinePools: true, WatchesMachinePools: true, Concurrency: 2,
 		})
 	})
 	return j

@@ -35,6 +35,8 @@ type Controller struct {
 	scaler      scale.Scaler
 	// machinePools is true if the kind MachinePool is enabled.
 	machinePools bool
+	// watchesPools is true if MachinePools are in the cache. Otherwise a deletion that waits for them looks again from time to time.
+	watchesPools bool
 
 	// maintained holds what was maintained, by the UID of the control plane. Losing it costs a few reads.
 	maintained sync.Map

@@ -23,7 +23,7 @@ import (
 // indexes returns the indexes of the cache that the controller reads by.
 func (c *Controller) indexes() []step.Index {
 	all := []step.Index{{Object: &clusterv1.Machine{}, Field: snapshot.ClusterIndex, Values: snapshot.ByCluster}}
-	if c.machinePools {
+	if c.watchesPools {
 		all = append(all, step.Index{Object: &clusterv1.MachinePool{}, Field: snapshot.ClusterIndex, Values: snapshot.ByCluster})
 	}
 	return all
@@ -37,7 +37,7 @@ func (c *Controller) watches() []step.Watch {
 		step.Mapped(&clusterv1.Machine{}, c.ofWorker, watch.Deleted()),
 		step.Mapped(&corev1.Secret{}, c.ofClusterCA, watch.Updated(dataChanged)),
 	}
-	if c.machinePools {
+	if c.watchesPools {
 		all = append(all, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, watch.Deleted()))
 	}
 	return all

@@ -26,7 +26,7 @@ func (c *Controller) cachedWorkers(ctx context.Context, cp *snapshot.ControlPlan
 		return 0, fmt.Errorf("listing the Machines of Cluster %s: %w", cp.Key(), err)
 	}
 	count := countWorkers(machines.Items)
-	if !c.machinePools {
+	if !c.watchesPools {
 		return count, nil
 	}
 	pools := &clusterv1.MachinePoolList{}

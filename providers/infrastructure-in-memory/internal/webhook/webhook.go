@@ -35,14 +35,28 @@ import (
 func Register(mgr ctrl.Manager) error {
 	kind := inmemoryv1.GroupVersion.WithKind
 	return errors.Join(
-		webhooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, nil, webhooks.Check(kind("InMemoryCluster"), checkCluster)),
-		webhooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, webhooks.Check(kind("InMemoryMachine"), checkMachine)),
+		// Cluster API v1.7 has configured webhooks of its four kinds that change nothing and accept everything.
+		webhooks.Register(mgr, &inmemoryv1.InMemoryClusterTemplate{}, unchanged[*inmemoryv1.InMemoryClusterTemplate]{},
+			webhooks.Check(kind("InMemoryClusterTemplate"), accept[*inmemoryv1.InMemoryClusterTemplate])),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, unchanged[*inmemoryv1.InMemoryCluster]{},
+			webhooks.Check(kind("InMemoryCluster"), checkCluster)),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, unchanged[*inmemoryv1.InMemoryMachine]{},
+			webhooks.Check(kind("InMemoryMachine"), checkMachine)),
 		webhooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, capacity{}, webhooks.Check(kind("InMemoryMachineTemplate"), checkTemplate)),
 		webhooks.Register(mgr, &inmemoryv1.InMemoryMachinePool{}, nil, webhooks.Check(kind("InMemoryMachinePool"), checkPool)),
 		webhooks.Register(mgr, &inmemoryv1.InMemoryMachinePoolTemplate{}, nil,
 			webhooks.Check(kind("InMemoryMachinePoolTemplate"), checkPoolTemplate)),
 	)
 }
+
+// unchanged sets no defaults.
+type unchanged[T client.Object] struct{}
+
+// Default implements Defaulter.
+func (unchanged[T]) Default(context.Context, T) error { return nil }
+
+// accept finds nothing wrong.
+func accept[T client.Object](context.Context, T, T) field.ErrorList { return nil }
 
 // capacity sets the capacity of the machines of a template. The kind has no status subresource, so that this takes no controller and
 // no request.

@@ -45,6 +45,8 @@ type Controller struct {
 	mu sync.Mutex
 	// looked has the generations for which nothing is due but phases that are skipped, by UID of definitions.
 	looked map[types.UID]int64
+	// forbidden is whether definitions may not be marked.
+	forbidden bool
 }
 
 // progress is what is remembered of the migration of a definition. Losing it costs requests.
@@ -70,7 +72,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 func (c *Controller) declared() step.Controller[*metav1.PartialObjectMetadata, *scope] {
 	return step.Controller[*metav1.PartialObjectMetadata, *scope]{
 		Name:        name,
-		New:         newDefinition,
+		New:         NewDefinition,
 		Selects:     c.selects,
 		Concurrency: 1,
 		Scope: func(_ context.Context, definition *metav1.PartialObjectMetadata) (*scope, error) {
@@ -86,8 +88,8 @@ func (c *Controller) declared() step.Controller[*metav1.PartialObjectMetadata, *
 	}
 }
 
-// newDefinition returns the metadata of a definition: their schemas take megabytes.
-func newDefinition() *metav1.PartialObjectMetadata {
+// NewDefinition returns the metadata of a definition: their schemas take megabytes.
+func NewDefinition() *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	return o
@@ -100,7 +102,7 @@ func (c *Controller) selects(definition *metav1.PartialObjectMetadata) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.looked[definition.UID] < definition.Generation
+	return !c.forbidden && c.looked[definition.UID] < definition.Generation
 }
 
 // isMarked reports whether the current generation of a definition was migrated.

@@ -244,7 +244,7 @@ func TestStaleCache(t *testing.T) {
 }
 
 func metadataOf(crd *apiextensionsv1.CustomResourceDefinition) client.Object {
-	o := newDefinition()
+	o := NewDefinition()
 	o.ObjectMeta = crd.ObjectMeta
 	return o
 }
@@ -335,6 +335,11 @@ func TestForbidden(t *testing.T) {
 			if tc.again == 0 {
 				if _, err := w.settled(t.Context()); err != nil || tried != 1 {
 					t.Errorf("tried %d times, error %v", tried, err)
+				}
+				other := NewDefinition()
+				other.UID, other.Generation, other.Labels = "other", 1, definition().Labels
+				if w.selects(other) {
+					t.Error("other definitions are not left alone")
 				}
 			}
 			if got := w.state(t); got != tc.state {

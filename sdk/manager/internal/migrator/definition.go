@@ -17,7 +17,7 @@ import (
 // read reads the definition from the API server, because the cache has only its metadata, and decides what is due.
 func (c *Controller) read(ctx context.Context, s *scope) (step.Result, error) {
 	s.live = &unstructured.Unstructured{}
-	s.live.SetGroupVersionKind(newDefinition().GroupVersionKind())
+	s.live.SetGroupVersionKind(NewDefinition().GroupVersionKind())
 	err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.definition), s.live)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -15,7 +15,7 @@ import (
 )
 
 // mark records in an annotation that nothing is due. If a phase is skipped, it is only remembered in this process: another one may not skip
-// it. So it is without the permission, as in the Deployment of a version that does not migrate.
+// it. Without the permission, as in the Deployment of a version that does not migrate, this process migrates nothing.
 func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 	delete(c.progress, s.definition.UID)
 	if s.skipped {
@@ -30,15 +30,22 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	err = c.Client.Patch(ctx, s.live, client.RawPatch(types.MergePatchType, patch))
 	if apierrors.IsForbidden(err) {
-		ctrl.LoggerFrom(ctx).Info("Objects are migrated, which is not recorded: the next manager checks them again",
-			"CustomResourceDefinition", s.live.GetName(), "advice", "allow the manager to patch its definitions")
-		c.remember(s)
+		ctrl.LoggerFrom(ctx).Info("Migrating no objects: it cannot be recorded",
+			"CustomResourceDefinition", s.live.GetName(), "advice", "allow the manager to patch its definitions, and restart it")
+		c.forbid()
 		return step.Done(), nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return step.Done(), fmt.Errorf("marking CustomResourceDefinition %s as migrated: %w", s.live.GetName(), err)
 	}
 	return step.Done(), nil
+}
+
+// forbid makes this process leave all definitions alone.
+func (c *Controller) forbid() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forbidden = true
 }
 
 // remember makes this process leave the present generation of a definition alone.
