@@ -20,9 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// secondLook is how long after the start the manager looks once more for what it lacked then: what is installed together with it may take
-// a moment to be effective.
-const secondLook = 30 * time.Second
+const (
+	// patience is how long a start waits for what is missing, and retry how often it looks: what is installed together with the manager may
+	// take a moment to be effective.
+	patience, retry = 5 * time.Second, 250 * time.Millisecond
+	// secondLook is how long after the start the manager looks once more for what it lacked then: on a busy machine, a moment is longer.
+	secondLook = 30 * time.Second
+)
 
 // needs are what the manager can do without, because the definitions and permissions of an installation of another version lack it. The
 // manager finds out at the start: a watch that is not possible would be tried again and again, and end the manager in the end.
@@ -33,6 +37,8 @@ type needs struct {
 	namespace string
 	clock     clock.Clock
 	log       logr.Logger
+	// until is when the patience ends.
+	until time.Time
 	// lacked has what was missing, by the texts of the log.
 	lacked map[string]func(context.Context) (missing string, err error)
 }
@@ -43,9 +49,10 @@ func newNeeds(mgr ctrl.Manager, namespace string, log logr.Logger) (*needs, erro
 	if err != nil {
 		return nil, fmt.Errorf("preparing reviews of permissions: %w", err)
 	}
+	now := clock.RealClock{}
 	return &needs{
 		scheme: mgr.GetScheme(), mapper: mgr.GetRESTMapper(), reviews: api.SelfSubjectAccessReviews(), namespace: namespace,
-		clock: clock.RealClock{}, log: log, lacked: map[string]func(context.Context) (string, error){},
+		clock: now, until: now.Now().Add(patience), log: log, lacked: map[string]func(context.Context) (string, error){},
 	}, nil
 }
 
@@ -75,6 +82,14 @@ func (n *needs) recordsEvents(ctx context.Context) (bool, error) {
 // has reports whether nothing is missing for what the manager could do, and logs what is.
 func (n *needs) has(ctx context.Context, what string, look func(context.Context) (missing string, err error)) (bool, error) {
 	missing, err := look(ctx)
+	for err == nil && missing != "" && n.clock.Now().Before(n.until) {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-n.clock.After(retry):
+		}
+		missing, err = look(ctx)
+	}
 	if err != nil || missing == "" {
 		return err == nil, err
 	}

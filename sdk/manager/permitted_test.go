@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -86,6 +88,46 @@ func TestWatches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPatience: roles that are installed together with the manager are waited for, but not forever.
+func TestPatience(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		after  time.Duration // when the permission is effective
+		want   bool
+		took   time.Duration
+	}{
+		{reason: "it is there", want: true},
+		{reason: "it takes a moment", after: retry + 1, want: true, took: 2 * retry},
+		{reason: "another version has no such permission", after: time.Hour, took: patience},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, _, _ := newTestNeeds(nil, "", true)
+				began := time.Now()
+				n.clock, n.until, n.reviews = clock.RealClock{}, began.Add(patience), grantedLater{at: began.Add(tc.after)}
+				got, err := n.recordsEvents(t.Context())
+				if took := time.Since(began); err != nil || got != tc.want || took != tc.took {
+					t.Errorf("got %t after %s, error %v, want %t after %s", got, took, err, tc.want, tc.took)
+				}
+			})
+		})
+	}
+}
+
+// grantedLater grants everything from a time on.
+type grantedLater struct {
+	granted
+	at time.Time
+}
+
+// Create implements SelfSubjectAccessReviewInterface.
+func (g grantedLater) Create(
+	_ context.Context, review *authorizationv1.SelfSubjectAccessReview, _ metav1.CreateOptions,
+) (*authorizationv1.SelfSubjectAccessReview, error) {
+	review.Status.Allowed = !time.Now().Before(g.at)
+	return review, nil
 }
 
 func TestSecondLook(t *testing.T) {
