@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -105,6 +106,9 @@ func (n *needs) denied(ctx context.Context, group, resource string, verbs ...str
 		review, err := n.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: n.namespace, Verb: verb, Group: group, Resource: resource},
 		}}, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) { // An API server without reviews has no roles either.
+			return "", nil
+		}
 		if err != nil {
 			return "", fmt.Errorf("reviewing whether the manager may %s %s: %w", verb, resource, err)
 		}

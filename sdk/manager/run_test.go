@@ -266,11 +266,11 @@ func TestEnvironment(t *testing.T) {
 	want := Environment{
 		WatchFilter: "blue", WatchNamespace: "team-a", Namespace: "own", ExclusiveFor: 5 * time.Second,
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Environment{}, "Dial", "Getenv", "UserAgent", "CheckLeader", "NewCache")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Environment{}, "Dial", "Getenv", "UserAgent", "CheckLeader", "NewCache", "Watches")); diff != "" {
 		t.Errorf("the component must get the values of flags and host (-want +got):\n%s", diff)
 	}
-	if got.NewCache == nil {
-		t.Error("the component must get a function for another cache")
+	if got.NewCache == nil || got.Watches == nil {
+		t.Error("the component must get functions for another cache, and for what it can watch")
 	}
 	if got.Getenv("POD_NAME") != "test-0" || !strings.HasPrefix(got.UserAgent, "test-controller/") {
 		t.Errorf("environment %q, user agent %q", got.Getenv("POD_NAME"), got.UserAgent)

@@ -47,9 +47,9 @@ func TestNamespace(t *testing.T) {
 }
 
 // isGlobal reports whether a request is a read of something without a namespace (discovery, versions, CRDs, webhook
-// configurations), or of the manager's own Secret.
+// configurations), a question about the manager's own permissions, or a read of its own Secret.
 func isGlobal(r request) bool {
-	return r.method == http.MethodGet && (strings.Count(r.path, "/") <= 3 ||
+	return r.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" || r.method == http.MethodGet && (strings.Count(r.path, "/") <= 3 ||
 		strings.HasPrefix(r.path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions") ||
 		strings.HasPrefix(r.path, "/apis/admissionregistration.k8s.io/v1/") ||
 		r.path == "/api/v1/namespaces/default/secrets")
