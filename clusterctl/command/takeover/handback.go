@@ -37,12 +37,14 @@ func NewHandback(f *factory.Factory, runF func(context.Context, *Options) error)
 		Long: `Remove what another version of Cluster API, from v1.7 to v1.14, would wait for without knowing it: finalizers and hooks that keep
 objects in deletion forever. Nothing else changes, and no Machine is replaced.
 
-The managers of this version must not run meanwhile: they would add some of it again, which is reported. What the other version
-cannot continue, such as an update in place, or cannot read, is an error, and then nothing is changed.`,
+The managers of this version have to run meanwhile, because their webhooks check each change. Then stop them, and run the command
+again: it reports what they have added since. What the other version cannot continue, such as an update in place, or cannot read, is an
+error, and then nothing is changed.`,
 		Example: `  # Show what v1.7.9 does not know
   clusterctl takeover handback --to v1.7.9 --dry-run
 
-  # Stop the managers, hand back, and start those of v1.7.9
+  # Hand back, stop the managers, check that nothing was added meanwhile, and start those of v1.7.9
+  clusterctl takeover handback --to v1.7.9
   kubectl scale deployments --namespace capi-system --all --replicas 0
   clusterctl takeover handback --to v1.7.9`,
 		Args: cobra.NoArgs,
@@ -102,17 +104,31 @@ func handBack(ctx context.Context, opts *Options, c client.Client, to semver.Ver
 			opts.IO.Infof("%d of %d objects changed", n, len(plan.Changes))
 		}
 	}
+	if len(plan.Changes) == 0 {
+		opts.IO.Infof("None of %d objects has what v%s does not know: its managers can start when those of this version have stopped",
+			len(objects.Metadata), to)
+		return nil
+	}
 	if err := takeover.Apply(ctx, c, to, plan, progress); err != nil {
-		return fmt.Errorf("%w\nrun the command again: it continues with what is left", err)
+		return fmt.Errorf("%w\n%s", err, advice(err))
 	}
 	if err := verify(ctx, opts, c, to); err != nil {
 		return err
 	}
-	opts.IO.Infof("%d of %d objects changed: start the managers of v%s", len(plan.Changes), len(objects.Metadata), to)
+	opts.IO.Infof("%d of %d objects changed: stop the managers of this version, and run the command again to check that nothing was added "+
+		"meanwhile", len(plan.Changes), len(objects.Metadata))
 	return nil
 }
 
-// verify reads the objects again: a manager that still runs adds what was removed.
+// advice returns what to do about an object that could not be changed.
+func advice(err error) string {
+	if strings.Contains(err.Error(), "failed calling webhook") {
+		return "the webhooks of Cluster API check each change: start the managers of this version again, and then run the command again"
+	}
+	return "run the command again: it continues with what is left"
+}
+
+// verify reads the objects again: managers may have added what was removed.
 func verify(ctx context.Context, opts *Options, c client.Client, to semver.Version) error {
 	objects, err := takeover.Read(ctx, c, nil)
 	if err != nil {
@@ -125,6 +141,6 @@ func verify(ctx context.Context, opts *Options, c client.Client, to semver.Versi
 	for _, change := range again.Changes {
 		opts.IO.Logf(1, "again: %s", change)
 	}
-	return fmt.Errorf("managers of this version still run, and have added %d of what was removed: scale their Deployments to 0 replicas, "+
-		"and run the command again", len(again.Changes))
+	return fmt.Errorf("managers have added what was removed to %d objects again, because Machines are being created, changed or deleted: "+
+		"run the command again when that is complete", len(again.Changes))
 }

@@ -1,11 +1,13 @@
 package takeover
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,12 +25,23 @@ func TestHandBack(t *testing.T) {
 		reason string
 		stored string
 		dryRun bool
-		// manager is whether one of this version still runs.
-		manager          bool
-		out, errOut, err string
-		left             []string
+		// manager is whether one of this version adds again what is removed; removed, whether nothing has to be; stopped, whether webhooks are
+		// unavailable.
+		manager, removed, stopped bool
+		out, errOut, err          string
+		left                      []string
 	}{
-		{reason: "it is removed", stored: "v1beta1", errOut: "1 of 1 objects changed: start the managers of v1.7.9\n"},
+		{reason: "it is removed", stored: "v1beta1", errOut: "1 of 1 objects changed: stop the managers of this version, and run the command again to check that nothing was added meanwhile\n"},
+		{
+			reason: "nothing is left", stored: "v1beta1", removed: true,
+			errOut: "None of 1 objects has what v1.7.9 does not know: its managers can start when those of this version have stopped\n",
+		},
+		{
+			reason: "managers are stopped, so that their webhooks do not respond", stored: "v1beta1", stopped: true,
+			left: []string{clusterv1.MachineSetFinalizer},
+			err: "cannot remove finalizer cluster.x-k8s.io/machineset from MachineSet ns/s: Internal error occurred: failed calling webhook\n" +
+				"the webhooks of Cluster API check each change: start the managers of this version again",
+		},
 		{
 			reason: "a dry run shows it", stored: "v1beta1", dryRun: true, left: []string{clusterv1.MachineSetFinalizer},
 			out: "remove finalizer cluster.x-k8s.io/machineset from MachineSet ns/s\n", errOut: "1 of 1 objects would be changed\n",
@@ -39,11 +52,14 @@ func TestHandBack(t *testing.T) {
 		},
 		{
 			reason: "a manager adds it again", stored: "v1beta1", manager: true, left: []string{clusterv1.MachineSetFinalizer},
-			err: "managers of this version still run, and have added 1 of what was removed: scale their Deployments to 0 replicas",
+			err: "managers have added what was removed to 1 objects again",
 		},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			set := object.Builder{Namespace: "ns"}.MachineSet("s", func(s *clusterv1.MachineSet) { s.Finalizers = []string{clusterv1.MachineSetFinalizer} })
+			if tc.removed {
+				set.Finalizers = nil
+			}
 			objects := []client.Object{set}
 			for plural, kind := range map[string]string{
 				"clusters": "Cluster", "machines": "Machine", "machinesets": "MachineSet", "machinedeployments": "MachineDeployment",
@@ -58,6 +74,12 @@ func TestHandBack(t *testing.T) {
 				})
 			}
 			s := fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme}, Objects: objects})
+			s.Before = func(r fakeapi.Request) error {
+				if tc.stopped && r.IsWrite() {
+					return apierrors.NewInternalError(errors.New("failed calling webhook"))
+				}
+				return nil
+			}
 			s.After = func(r fakeapi.Request, err error) error {
 				if tc.manager && r.IsWrite() {
 					testenv.Must(t, s.Get(t.Context(), client.ObjectKeyFromObject(set), set))
