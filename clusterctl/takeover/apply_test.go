@@ -106,6 +106,82 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestKilled kills a handback before and after each of its writes: no later request of that process succeeds. Running it again ends the
+// same as without a kill.
+func TestKilled(t *testing.T) {
+	to, err := Target("v1.7.9")
+	testenv.Must(t, err)
+	handBack := func(c client.Client) error {
+		objects, err := Read(t.Context(), c, nil)
+		if err != nil {
+			return err
+		}
+		return Apply(t.Context(), c, to, objects, HandBack(to, objects), nil)
+	}
+	undisturbed := world(t)
+	var writes atomic.Int64
+	undisturbed.Before = func(r fakeapi.Request) error {
+		if r.IsWrite() {
+			writes.Add(1)
+		}
+		return nil
+	}
+	testenv.Must(t, handBack(undisturbed.ForController().Client))
+	want := metadata(t, undisturbed)
+	if writes.Load() != 3 {
+		t.Fatalf("%d writes, want 3: one per object", writes.Load())
+	}
+	for n := int64(1); n <= writes.Load(); n++ {
+		for _, before := range []bool{true, false} {
+			t.Run(fmt.Sprintf("write %d, before it: %t", n, before), func(t *testing.T) {
+				s := world(t)
+				var killed atomic.Bool
+				var begun, made atomic.Int64
+				dead := errors.New("killed")
+				s.Before = func(r fakeapi.Request) error {
+					if r.IsWrite() && begun.Add(1) == n && before {
+						killed.Store(true)
+					}
+					if killed.Load() {
+						return dead
+					}
+					return nil
+				}
+				s.After = func(r fakeapi.Request, err error) error {
+					if r.IsWrite() && err == nil && made.Add(1) == n && !before {
+						killed.Store(true)
+						return dead
+					}
+					return err
+				}
+				if err := handBack(s.ForController().Client); err == nil {
+					t.Fatal("it was not killed")
+				}
+				s.Before, s.After = nil, nil
+				testenv.Must(t, handBack(s.ForController().Client))
+				if diff := cmp.Diff(want, metadata(t, s)); diff != "" {
+					t.Errorf("annotations and finalizers (-undisturbed +killed):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// metadata returns the annotations and finalizers of what is handed back, by name.
+func metadata(t *testing.T, s *fakeapi.Server) map[string]string {
+	t.Helper()
+	sets, machines := &clusterv1.MachineSetList{}, &clusterv1.MachineList{}
+	testenv.Must(t, s.List(t.Context(), sets), s.List(t.Context(), machines))
+	found := map[string]string{}
+	for _, o := range sets.Items {
+		found[o.Name] = fmt.Sprint(o.Annotations, o.Finalizers)
+	}
+	for _, o := range machines.Items {
+		found[o.Name] = fmt.Sprint(o.Annotations, o.Finalizers)
+	}
+	return found
+}
+
 // TestApplyToWhatChanged: an object is judged as it is, not as it was read.
 func TestApplyToWhatChanged(t *testing.T) {
 	for _, tc := range []struct {

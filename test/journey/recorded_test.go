@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -218,27 +220,65 @@ func (s *stored) parse(v version) map[string]any {
 	return parsed
 }
 
-// load stores the objects of a recorded Cluster in the namespace of a World. Its Secrets, whose content was not recorded, get a valid one.
-// A free port replaces that of its API server.
+// load stores the objects of a recorded Cluster in the namespace of a World, as if they had been recorded a moment ago: what has waited for
+// days would be given up. Its Secrets, whose content was not recorded, get a valid one. A free port replaces that of its API server. UIDs
+// are new: the garbage collector knows objects by them, and states share them.
 func (w *World) load(s *stored, state recorded.State) {
 	w.t.Helper()
 	recordedPort := state.Cluster.Spec.ControlPlaneEndpoint.Port
-	port := shared.Management(w.t).freePortBelow(w.t, 24000)
-	replaced := strings.NewReplacer(
-		`"namespace":"default"`, `"namespace":`+strconv.Quote(w.Namespace),
-		`"default/`, `"`+w.Namespace+`/`, // an annotation of the infrastructure
+	port := shared.Management(w.t).freePortBelow(w.t, recordedLimit)
+	replacements := []string{
+		`"namespace":"default"`, `"namespace":` + strconv.Quote(w.Namespace),
+		`"default/`, `"` + w.Namespace + `/`, // an annotation of the infrastructure
 		fmt.Sprintf(`:%d`, recordedPort), fmt.Sprintf(`:%d`, port),
-	)
-	var objects []*unstructured.Unstructured
+	}
 	for _, o := range state.Objects {
+		replacements = append(replacements, string(o.GetUID()), string(uuid.NewUUID()))
+	}
+	replaced, age := strings.NewReplacer(replacements...), time.Since(recordedAt(state))
+	moved := func(o *unstructured.Unstructured) *unstructured.Unstructured {
 		content, err := json.Marshal(o)
 		testenv.Must(w.t, err)
-		moved := &unstructured.Unstructured{}
-		testenv.Must(w.t, json.Unmarshal([]byte(replaced.Replace(string(content))), &moved.Object))
-		objects = append(objects, moved)
+		out := &unstructured.Unstructured{}
+		testenv.Must(w.t, json.Unmarshal([]byte(postponed(replaced.Replace(string(content)), age)), &out.Object))
+		return out
+	}
+	var objects, secrets []*unstructured.Unstructured
+	for _, o := range state.Objects {
+		objects = append(objects, moved(o))
+	}
+	for _, o := range state.Secrets {
+		secrets = append(secrets, moved(o))
 	}
 	s.put(objects)
-	w.loadSecrets(client.ObjectKey{Namespace: w.Namespace, Name: state.Cluster.Name}, managedServer(port), state.Secrets)
+	w.loadSecrets(client.ObjectKey{Namespace: w.Namespace, Name: state.Cluster.Name}, managedServer(port), secrets)
+}
+
+// recordedAt returns when a state was recorded: the time of its last write.
+func recordedAt(state recorded.State) time.Time {
+	var last time.Time
+	for _, o := range state.Objects {
+		for _, e := range o.GetManagedFields() {
+			if e.Time != nil && e.Time.After(last) {
+				last = e.Time.Time
+			}
+		}
+	}
+	return last
+}
+
+// timestamp matches times as objects have them.
+var timestamp = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// postponed adds a duration to all times in a text.
+func postponed(text string, by time.Duration) string {
+	return timestamp.ReplaceAllStringFunc(text, func(found string) string {
+		at, err := time.Parse(time.RFC3339, found)
+		if err != nil {
+			return found
+		}
+		return at.Add(by).UTC().Format(time.RFC3339)
+	})
 }
 
 // loadSecrets creates Secrets as they were recorded, with certificates of new CAs. Bootstrap data stays what it is: the machines run.

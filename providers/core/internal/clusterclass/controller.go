@@ -58,8 +58,6 @@ type Controller struct {
 // scope is the state of one reconcile.
 type scope struct {
 	*clusterv1.ClusterClass
-	// outdated are lines about the references whose API version is not the newest.
-	outdated []string
 }
 
 // Setup adds the controller to a manager.

@@ -128,13 +128,13 @@ func TestOutdatedReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition)
-	if c == nil || c.Reason != clusterv1.ClusterClassOutdatedRefVersionsV1Beta1Reason || c.Severity != clusterv1.ConditionSeverityWarning ||
-		!strings.Contains(c.Message, "InfraTemplate infra should use apiVersion test.io/v2 instead of test.io/v1") {
-		t.Errorf("condition = %v", c)
-	}
 	const lines = "The following templateRefs are not using the latest apiVersion:\n* InfraTemplate infra: current: v1, latest: v2\n" +
 		"* ControlTemplate cp: current: v1, latest: v2"
+	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition)
+	if c == nil || c.Reason != clusterv1.ClusterClassOutdatedRefVersionsV1Beta1Reason || c.Severity != clusterv1.ConditionSeverityWarning ||
+		c.Message != lines {
+		t.Errorf("condition = %v", c)
+	}
 	if r := report.Get(got, "RefVersionsUpToDate"); r == nil || r.Reason != "RefVersionsNotUpToDate" || r.Message != lines {
 		t.Errorf("metav1 condition = %v", r)
 	}

@@ -1,8 +1,6 @@
 package clusterclass
 
 import (
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -12,17 +10,12 @@ import (
 
 // reports returns the metav1 conditions of a class. They follow its conditions with severities.
 func reports(s *scope) []metav1.Condition {
-	versions := report.Of(clusterv1.ClusterClassRefVersionsUpToDateCondition,
-		condition.Get(s.ClusterClass, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition),
-		clusterv1.ClusterClassRefVersionsUpToDateReason, clusterv1.ClusterClassRefVersionsNotUpToDateReason)
-	if versions.Status == metav1.ConditionFalse && len(s.outdated) > 0 {
-		versions = report.False(versions.Type, versions.Reason, "The following templateRefs are not using the latest apiVersion:\n%s",
-			strings.Join(s.outdated, "\n"))
-	}
 	return []metav1.Condition{
 		report.Of(clusterv1.ClusterClassVariablesReadyCondition,
 			condition.Get(s.ClusterClass, clusterv1.ClusterClassVariablesReconciledV1Beta1Condition),
 			clusterv1.ClusterClassVariablesReadyReason, clusterv1.ClusterClassVariablesReadyVariableDiscoveryFailedReason),
-		versions,
+		report.Of(clusterv1.ClusterClassRefVersionsUpToDateCondition,
+			condition.Get(s.ClusterClass, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition),
+			clusterv1.ClusterClassRefVersionsUpToDateReason, clusterv1.ClusterClassRefVersionsNotUpToDateReason),
 	}
 }

@@ -25,10 +25,8 @@ func (c *Controller) versions(ctx context.Context, s *scope) (step.Result, error
 		if err != nil {
 			return step.Done(), err
 		}
-		if want := newest.GroupVersion().String(); ref.APIVersion != want {
-			outdated = append(outdated, fmt.Sprintf("%s %s should use apiVersion %s instead of %s", ref.Kind, ref.Name, want, ref.APIVersion))
-			s.outdated = append(s.outdated, fmt.Sprintf("* %s %s: current: %s, latest: %s",
-				ref.Kind, ref.Name, ref.GroupVersionKind().Version, newest.Version))
+		if have := ref.GroupVersionKind().Version; have != newest.Version {
+			outdated = append(outdated, fmt.Sprintf("* %s %s: current: %s, latest: %s", ref.Kind, ref.Name, have, newest.Version))
 		}
 	}
 	if len(notInstalled) > 0 {
@@ -37,8 +35,10 @@ func (c *Controller) versions(ctx context.Context, s *scope) (step.Result, error
 			clusterv1.ClusterClassProviderNotInstalledV1Beta1Reason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
 	}
 	if len(outdated) > 0 {
+		// Cluster API v1.14 has the same text, so that a takeover does not write it again.
 		return step.Done().WithConditions(condition.False(clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition,
-			clusterv1.ConditionSeverityWarning, clusterv1.ClusterClassOutdatedRefVersionsV1Beta1Reason, "%s", strings.Join(outdated, ", "))), nil
+			clusterv1.ConditionSeverityWarning, clusterv1.ClusterClassOutdatedRefVersionsV1Beta1Reason,
+			"The following templateRefs are not using the latest apiVersion:\n%s", strings.Join(outdated, "\n"))), nil
 	}
 	return step.Done(), nil
 }
