@@ -43,6 +43,7 @@ func (r *run) environment() Environment {
 		Boundary:       r.boundary,
 		UserAgent:      r.config.UserAgent,
 		Dial:           r.host.Dial,
+		WrapWorkload:   r.host.WrapWorkload,
 		Getenv:         r.host.Getenv,
 	}
 }

@@ -1,4 +1,4 @@
-// Package takeover has the command `clusterctl takeover handback`.
+// Package takeover has the commands `clusterctl takeover check` and `handback`.
 package takeover
 
 import (

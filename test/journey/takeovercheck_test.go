@@ -1,0 +1,179 @@
+package journey
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/takeover/difference"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+)
+
+// TestTakeoverCheck checks a management cluster that is at rest, and again after what others do while its managers are stopped: the check
+// tells what the managers then write, and writes nothing itself.
+func TestTakeoverCheck(t *testing.T) {
+	t.Parallel()
+	s := NewStandalone(t, shared.Management(t).Tools)
+	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
+	w := s.Management().World(t)
+	c := w.Subject(NewCluster("checked", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	w.stopManagers()
+	c.Eventually("the managers have stopped", w.managersHaveStopped)
+	storage := s.storage()
+
+	storage.unwritten(func() {
+		result, code := s.takeoverCheck()
+		if code != 0 || len(result.Writes)+len(result.WorkloadClusters) > 0 {
+			t.Errorf("exit status %d at rest, %+v", code, result)
+		}
+		if len(result.Notes) == 0 || result.Clusters != 1 {
+			t.Errorf("%d notes about %d Clusters", len(result.Notes), result.Clusters)
+		}
+	})
+
+	deployment := c.Snapshot().Deployments.Items[0].Name
+	storage.edit("/registry/cluster.x-k8s.io/machinedeployments/"+w.Namespace+"/"+deployment, func(o map[string]any) {
+		delete(o["metadata"].(map[string]any)["labels"].(map[string]any), clusterv1.ClusterTopologyOwnedLabel)
+	})
+	storage.unwritten(func() {
+		result, code := s.takeoverCheck()
+		want := []string{"MachineDeployment + .metadata.labels." + clusterv1.ClusterTopologyOwnedLabel}
+		if diff := cmp.Diff(want, result.changes()); diff != "" || code != 2 {
+			t.Errorf("exit status %d after a label was removed (-want +got):\n%s", code, diff)
+		}
+	})
+
+	storage.edit("/registry/cluster.x-k8s.io/clusters/"+w.Namespace+"/checked", func(o map[string]any) {
+		topology := o["spec"].(map[string]any)["topology"].(map[string]any)
+		workers := topology["workers"].(map[string]any)["machineDeployments"].([]any)
+		workers[0].(map[string]any)["replicas"] = int64(2)
+	})
+	storage.unwritten(func() {
+		result, code := s.takeoverCheck()
+		created := slices.DeleteFunc(result.changes(), func(change string) bool { return !strings.HasSuffix(change, " created") })
+		want := []string{"InMemoryMachine created", "KubeadmConfig created", "Machine created"}
+		if diff := cmp.Diff(want, created); diff != "" || code != 3 {
+			t.Errorf("exit status %d after a worker was added (-want +got):\n%s", code, diff)
+		}
+	})
+}
+
+// stopManagers scales the managers of the core and of kubeadm to zero.
+func (w *World) stopManagers() {
+	w.t.Helper()
+	for _, d := range w.deployments() {
+		if strings.HasPrefix(d.Namespace, "capi-") {
+			before := d.DeepCopy()
+			d.Spec.Replicas = new(int32)
+			testenv.Must(w.t, w.Client.Patch(w.t.Context(), &d, client.MergeFrom(before)))
+		}
+	}
+}
+
+// managersHaveStopped is a Condition.
+func (w *World) managersHaveStopped(*Snapshot) error {
+	for _, d := range w.deployments() {
+		if strings.HasPrefix(d.Namespace, "capi-") && !isStopped(d) {
+			return errors.New(d.Name + " runs")
+		}
+	}
+	return nil
+}
+
+func isStopped(d appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == 0 && d.Status.ReadyReplicas == 0
+}
+
+// edit changes an object in the storage, without the webhooks of managers that do not run.
+func (s *stored) edit(key string, change func(map[string]any)) {
+	s.t.Helper()
+	r, err := s.etcd.Get(s.t.Context(), key)
+	testenv.Must(s.t, err)
+	if len(r.Kvs) != 1 {
+		s.t.Fatalf("%d objects are stored as %s", len(r.Kvs), key)
+	}
+	o, err := parse(r.Kvs[0].Value)
+	testenv.Must(s.t, err)
+	change(o)
+	content, err := json.Marshal(o)
+	testenv.Must(s.t, err)
+	_, err = s.etcd.Put(s.t.Context(), key, string(content)+"\n")
+	testenv.Must(s.t, err)
+}
+
+// unwritten fails if anything is stored while do runs.
+func (s *stored) unwritten(do func()) {
+	s.t.Helper()
+	before, err := s.etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	testenv.Must(s.t, err)
+	do()
+	after, err := s.etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithMinModRev(before.Header.Revision+1))
+	testenv.Must(s.t, err)
+	for _, kv := range after.Kvs {
+		s.t.Errorf("%s was written", kv.Key)
+	}
+	if before.Count == 0 {
+		s.t.Error("nothing is stored")
+	}
+}
+
+// checked is the result of a check.
+type checked struct {
+	Clusters         int
+	Writes           []write
+	WorkloadClusters []string
+	Notes            []struct{ About, Text string }
+}
+
+// write is an object that would be written.
+type write struct {
+	Kind, Namespace, Name string
+	Effect                difference.Effect
+	Fields, Managers      []string
+}
+
+// changes returns what would be written, without names.
+func (c checked) changes() []string {
+	found := map[string]bool{}
+	for _, w := range c.Writes {
+		for _, field := range w.Fields {
+			found[w.Kind+" "+field] = true
+		}
+		if len(w.Fields) == 0 {
+			found[w.Kind+" "+string(w.Effect)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// takeoverCheck runs `clusterctl takeover check`, which runs capi, and returns the result and the exit status.
+func (s *Standalone) takeoverCheck() (checked, int) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), s.tools.clusterctl, "takeover", "check", "--kubeconfig", s.kubeconfig(), "-o", "json")
+	cmd.Env = append(cmd.Environ(), "PATH="+filepath.Dir(s.tools.Capi))
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	var result checked
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+		s.t.Fatalf("%s printed %q, %s: %v", cmd, out.String(), errOut.String(), err)
+	}
+	return result, cmd.ProcessState.ExitCode()
+}
