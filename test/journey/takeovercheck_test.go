@@ -16,7 +16,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/takeover/difference"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -44,19 +43,16 @@ func TestTakeoverCheck(t *testing.T) {
 		}
 	})
 
-	deployment := c.Snapshot().Deployments.Items[0].Name
-	storage.edit("/registry/cluster.x-k8s.io/machinedeployments/"+w.Namespace+"/"+deployment, func(o map[string]any) {
-		delete(o["metadata"].(map[string]any)["labels"].(map[string]any), clusterv1.ClusterTopologyOwnedLabel)
-	})
+	cluster := "/registry/cluster.x-k8s.io/clusters/" + w.Namespace + "/checked"
+	storage.edit(cluster, func(o map[string]any) { delete(o["metadata"].(map[string]any), "finalizers") })
 	storage.unwritten(func() {
 		result, code := s.takeoverCheck()
-		want := []string{"MachineDeployment + .metadata.labels." + clusterv1.ClusterTopologyOwnedLabel}
-		if diff := cmp.Diff(want, result.changes()); diff != "" || code != 2 {
-			t.Errorf("exit status %d after a label was removed (-want +got):\n%s", code, diff)
+		if diff := cmp.Diff([]string{"Cluster + .metadata.finalizers[0]"}, result.changes()); diff != "" || code != 2 {
+			t.Errorf("exit status %d after a finalizer was removed (-want +got):\n%s", code, diff)
 		}
 	})
 
-	storage.edit("/registry/cluster.x-k8s.io/clusters/"+w.Namespace+"/checked", func(o map[string]any) {
+	storage.edit(cluster, func(o map[string]any) {
 		topology := o["spec"].(map[string]any)["topology"].(map[string]any)
 		workers := topology["workers"].(map[string]any)["machineDeployments"].([]any)
 		workers[0].(map[string]any)["replicas"] = int64(2)

@@ -190,6 +190,7 @@ func (r *run) start(ctx context.Context, control *controlplane.ControlPlane, egr
 		etcd: control.Storage(), api: api, metrics: metrics.Registry, workloads: r.workloads, observer: r.observer, copied: r.source.deployments,
 	}
 	err = q.wait(waiting)
+	r.observer.stop()
 	stop()
 	return first.Header.Revision, errors.Join(err, <-hosted)
 }

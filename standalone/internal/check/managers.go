@@ -26,6 +26,15 @@ type observer struct {
 	advice map[string]bool
 	// errors are the errors that were logged, and how often.
 	errors map[string]int
+	// stopped is whether the managers are being stopped: what they log then is no finding.
+	stopped bool
+}
+
+// stop is called before the managers are stopped.
+func (o *observer) stop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stopped = true
 }
 
 func newObserver() *observer {
@@ -147,7 +156,9 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 		text += ": " + err.Error()
 	}
 	s.observer.mu.Lock()
-	s.observer.errors[s.name+": "+text]++
+	if !s.observer.stopped {
+		s.observer.errors[s.name+": "+text]++
+	}
 	s.observer.mu.Unlock()
 	s.LogSink.Error(err, message, keysAndValues...)
 }

@@ -38,11 +38,11 @@ func (r *run) notes(s *selection) []Note {
 	unread := r.workloads.unread()
 	add("workload clusters", unread, "%d workload clusters were not read, so what our managers do there, and because of what they see there, "+
 		"remains open: %s", len(unread), some(unread))
-	add("not computed", s.unreadSkipped, "the status of %d objects of Clusters whose workload cluster was not read: %s",
+	add("not computed", s.unreadSkipped, "%d changes of the status of objects whose workload cluster was not read: %s",
 		len(s.unreadSkipped), some(s.unreadSkipped))
-	add("not computed", s.etcdSkipped, "conditions of %d objects that depend on the health of etcd, which was not asked: %s",
+	add("not computed", s.etcdSkipped, "%d changes of conditions that depend on the health of etcd, which was not asked: %s",
 		len(s.etcdSkipped), some(s.etcdSkipped))
-	add("not computed", s.extensionSkipped, "the status of %d objects that depends on runtime extensions: %s",
+	add("not computed", s.extensionSkipped, "%d changes of the status that depend on runtime extensions: %s",
 		len(s.extensionSkipped), some(s.extensionSkipped))
 	add("connecting", s.passing, "conditions of %d objects change and change back while our managers connect to workload clusters: %s",
 		len(s.passing), some(s.passing))

@@ -153,11 +153,12 @@ var kinds = map[string]string{ // a constant table
 //
 //   - the status of a Cluster whose workload cluster was not read, and of its objects;
 //   - the status of ClusterClasses with patches of extensions, of their Clusters, and of ExtensionConfigs;
-//   - the conditions of a Cluster whose control plane asks etcd about its health, of that control plane and of its Machines.
+//   - the conditions about etcd of a Cluster whose control plane asks etcd about its health, of that control plane and of its Machines, and
+//     whether Cluster and control plane are available.
 type selection struct {
 	facts        *facts
 	unread, etcd map[types.NamespacedName]bool
-	// skipped are the objects with a status that is not computed, by the reason, and passing those whose conditions changed and changed back.
+	// What is not computed, by the reason, and the objects whose conditions changed and changed back.
 	unreadSkipped, etcdSkipped, extensionSkipped, passing []string
 }
 
@@ -172,13 +173,13 @@ func (s *selection) isComputed(w *Write, o *difference.Object, content *unstruct
 		cluster.Name = w.Name
 	}
 	skip := func(prefixes []string, skipped *[]string) {
-		before := len(w.Fields)
 		w.Fields = slices.DeleteFunc(slices.Clone(w.Fields), func(field string) bool {
-			return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(field[2:], p) })
+			found := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(field[2:], p) })
+			if found {
+				*skipped = append(*skipped, name+" "+field)
+			}
+			return found
 		})
-		if len(w.Fields) < before {
-			*skipped = append(*skipped, name)
-		}
 	}
 	status := []string{".status"}
 	if s.unread[cluster] {
@@ -190,7 +191,7 @@ func (s *selection) isComputed(w *Write, o *difference.Object, content *unstruct
 		skip(status, &s.extensionSkipped)
 	}
 	if s.etcd[cluster] && slices.Contains([]string{clusterv1.ClusterKind, clusterv1.MachineKind, "KubeadmControlPlane"}, w.Kind) {
-		skip([]string{".status.conditions[", ".status.v1beta2.conditions[", ".status.deprecated.v1beta1.conditions["}, &s.etcdSkipped)
+		skip(ofEtcd(), &s.etcdSkipped)
 	}
 	switch {
 	case len(w.Fields) > 0 || len(o.Fields) == 0 && len(o.Managers) > 0 && !o.Times:
@@ -199,4 +200,15 @@ func (s *selection) isComputed(w *Write, o *difference.Object, content *unstruct
 		s.passing = append(s.passing, name)
 	}
 	return false
+}
+
+// ofEtcd returns the prefixes of the conditions that depend on the health of etcd.
+func ofEtcd() []string {
+	var prefixes []string
+	for _, conditions := range []string{".status.conditions", ".status.v1beta2.conditions", ".status.deprecated.v1beta1.conditions"} {
+		for _, condition := range []string{"Available", "ControlPlaneAvailable", "EtcdClusterHealthy", "EtcdMemberHealthy"} {
+			prefixes = append(prefixes, conditions+"["+condition+"]")
+		}
+	}
+	return prefixes
 }
