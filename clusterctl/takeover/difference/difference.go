@@ -104,7 +104,11 @@ func managersChanged(before, after map[string]any) []string {
 	of := func(object map[string]any) map[string]string {
 		out := map[string]string{}
 		for _, e := range (&unstructured.Unstructured{Object: object}).GetManagedFields() {
-			out[e.Manager+" "+string(e.Operation)+" "+e.Subresource] += e.APIVersion + e.FieldsV1.String()
+			fields := ""
+			if e.FieldsV1 != nil { // Clients can write any entries.
+				fields = e.FieldsV1.String()
+			}
+			out[e.Manager+" "+string(e.Operation)+" "+e.Subresource] += e.APIVersion + fields
 		}
 		return out
 	}
