@@ -67,6 +67,36 @@ func TestTakeoverCheck(t *testing.T) {
 	})
 }
 
+// TestTakeoverCheckOfV17 checks a management cluster with the definitions, arguments and certificates of v1.7, which convert by webhooks, with
+// workload clusters and without.
+func TestTakeoverCheckOfV17(t *testing.T) {
+	t.Parallel()
+	tools := shared.Management(t).Tools
+	r := NewRepository(t, tools)
+	r.ReleasePublished(publishedDefinitions(t, tools.Root))
+	s := NewStandalone(t, r.Tools)
+	prepareCertManager(t, s.kubeconfig())
+	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
+	w := s.Management().World(t)
+	c := w.Subject(NewCluster("checked", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	w.stopManagers()
+	c.Eventually("the managers have stopped", w.managersHaveStopped)
+	storage := s.storage()
+	for _, args := range [][]string{nil, {"--workload-clusters=false", "--namespace", w.Namespace}} {
+		storage.unwritten(func() {
+			result, code := s.takeoverCheck(args...)
+			if code != 0 || len(result.Writes)+len(result.WorkloadClusters) > 0 {
+				t.Errorf("exit status %d with %v, %+v", code, args, result)
+			}
+			unread := slices.ContainsFunc(result.Notes, func(n note) bool { return n.About == "workload clusters" })
+			if unread != (args != nil) || result.Clusters != 1 {
+				t.Errorf("workload clusters were not read with %v: %t; %d Clusters", args, unread, result.Clusters)
+			}
+		})
+	}
+}
+
 // stopManagers scales the managers of the core and of kubeadm to zero.
 func (w *World) stopManagers() {
 	w.t.Helper()
@@ -131,8 +161,10 @@ type checked struct {
 	Clusters         int
 	Writes           []write
 	WorkloadClusters []string
-	Notes            []struct{ About, Text string }
+	Notes            []note
 }
+
+type note struct{ About, Text string }
 
 // write is an object that would be written.
 type write struct {
@@ -156,9 +188,10 @@ func (c checked) changes() []string {
 }
 
 // takeoverCheck runs `clusterctl takeover check`, which runs capi, and returns the result and the exit status.
-func (s *Standalone) takeoverCheck() (checked, int) {
+func (s *Standalone) takeoverCheck(args ...string) (checked, int) {
 	s.t.Helper()
-	cmd := exec.CommandContext(s.t.Context(), s.tools.clusterctl, "takeover", "check", "--kubeconfig", s.kubeconfig(), "-o", "json")
+	args = append([]string{"takeover", "check", "--kubeconfig", s.kubeconfig(), "-o", "json"}, args...)
+	cmd := exec.CommandContext(s.t.Context(), s.tools.clusterctl, args...)
 	cmd.Env = append(cmd.Environ(), "PATH="+filepath.Dir(s.tools.Capi))
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut

@@ -44,7 +44,7 @@ func (r *run) notes(s *selection) []Note {
 		len(s.etcdSkipped), some(s.etcdSkipped))
 	add("not computed", s.extensionSkipped, "%d changes of the status that depend on runtime extensions: %s",
 		len(s.extensionSkipped), some(s.extensionSkipped))
-	add("connecting", s.passing, "conditions of %d objects change and change back while our managers connect to workload clusters: %s",
+	add("status", s.passing, "the status of %d objects is written, and its fields end as they were, but for times of transitions: %s",
 		len(s.passing), some(s.passing))
 	errs := counted(r.observer.errors)
 	add("errors", errs, "our managers logged errors: %s", some(errs))

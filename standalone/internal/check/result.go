@@ -158,7 +158,7 @@ var kinds = map[string]string{ // a constant table
 type selection struct {
 	facts        *facts
 	unread, etcd map[types.NamespacedName]bool
-	// What is not computed, by the reason, and the objects whose conditions changed and changed back.
+	// What is not computed, by the reason, and the objects whose status changed and changed back.
 	unreadSkipped, etcdSkipped, extensionSkipped, passing []string
 }
 
@@ -194,13 +194,16 @@ func (s *selection) isComputed(w *Write, o *difference.Object, content *unstruct
 		skip(ofEtcd(), &s.etcdSkipped)
 	}
 	switch {
-	case len(w.Fields) > 0 || len(o.Fields) == 0 && len(o.Managers) > 0 && !o.Times:
+	case len(w.Fields) > 0 || len(o.Fields) == 0 && !o.Times && slices.ContainsFunc(o.Managers, isOfObject):
 		return true
 	case len(o.Fields) == 0:
 		s.passing = append(s.passing, name)
 	}
 	return false
 }
+
+// isOfObject reports whether a manager of fields, as in difference.Object, has written more than a status.
+func isOfObject(manager string) bool { return !strings.HasSuffix(manager, " status") }
 
 // ofEtcd returns the prefixes of the conditions that depend on the health of etcd.
 func ofEtcd() []string {

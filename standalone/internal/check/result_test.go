@@ -62,6 +62,10 @@ func TestComputed(t *testing.T) {
 		{reason: "an extension", kind: "ExtensionConfig", object: changed("- .status.handlers[0]"), dropped: true},
 		{reason: "conditions that changed and changed back", kind: "Machine", object: difference.Object{Effect: difference.Changed, Times: true}, dropped: true},
 		{reason: "a write without a change", kind: "Machine", object: difference.Object{Effect: difference.Changed}, dropped: true},
+		{
+			reason: "a status that changed and changed back", kind: "MachineSet", dropped: true,
+			object: difference.Object{Effect: difference.Changed, Managers: []string{"m Update status"}},
+		},
 		{reason: "managed fields alone", kind: "Machine", object: difference.Object{Effect: difference.Changed, Managers: []string{"m Apply "}}},
 		{reason: "a deletion", kind: "Machine", cluster: "unread", object: difference.Object{Effect: difference.Deleted}},
 	} {
