@@ -65,10 +65,13 @@ func hosted(components ...func() manager.Component) map[string]host.Program {
 				Listen:    p.Listen,
 				Lead:      p.Lead,
 				Dial:      p.Dial,
+				CertDir:   p.CertDir,
 				Getenv:    p.Getenv,
 				Logger:    p.Logger,
 				Stdout:    lines{p.Logger},
 				Stderr:    lines{p.Logger},
+
+				WrapWorkload: p.WrapWorkload,
 			})
 		}
 	}

@@ -19,5 +19,7 @@
 //	internal/certs         CA and certificates
 //	internal/controlplane  etcd, API server, built-in controllers
 //	internal/host          runs components for their Deployments
+//	internal/check         tells what our managers would write in another management cluster
+//	internal/readonly      clients of API servers that only read
 //	internal/testcluster   a complete cluster for tests
 package standalone

@@ -76,6 +76,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	clusters := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: policy, Management: mgr.GetConfig(),
 		CheckLeader: env.CheckLeader, QPS: f.workloads.QPS, Burst: f.workloads.Burst, Metrics: ctrlmetrics.Registry,
+		Wrap: env.WrapWorkload,
 	})
 	if err := mgr.Add(clusters); err != nil {
 		return err

@@ -125,7 +125,7 @@ func setup(
 	connections := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(), Policy: policy,
 		Management: mgr.GetConfig(), CheckLeader: env.CheckLeader, QPS: f.workloads.QPS, Burst: f.workloads.Burst,
-		Metrics: ctrlmetrics.Registry,
+		Metrics: ctrlmetrics.Registry, Wrap: env.WrapWorkload,
 	})
 	secrets := credentials.SecretReader{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	workloads := workload.New(workload.Options{

@@ -199,6 +199,7 @@ func (s *setup) all(ctx context.Context) error {
 		Management:  s.mgr.GetConfig(),
 		CheckLeader: s.env.CheckLeader,
 		Metrics:     ctrlmetrics.Registry,
+		Wrap:        s.env.WrapWorkload,
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err

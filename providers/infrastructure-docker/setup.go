@@ -193,6 +193,7 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 		Burst:       c.flags.workloads.Burst,
 		Management:  mgr.GetConfig(),
 		CheckLeader: c.env.CheckLeader,
+		Wrap:        c.env.WrapWorkload,
 		Metrics:     ctrlmetrics.Registry,
 	})
 	if err := mgr.Add(clusters); err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -14,9 +15,19 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/manager/internal/webhookcert"
 )
 
-// certificates returns the source: files if there are any, otherwise the manager's own Secret, otherwise memory. Files are
-// ignored in a shared process, which does not have a mounted volume per component.
+// certificates returns the source: files if there are any, otherwise the manager's own Secret, otherwise memory. In a shared process, which
+// does not have a mounted volume per component, the host says where files are.
 func (r *run) certificates() (certificateSource, error) {
+	if r.host.shared() && r.host.CertDir != "" {
+		directory, found, err := webhookcert.OpenDirectory(r.host.CertDir, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
+		if err == nil && !found {
+			err = fmt.Errorf("%s has no %s", r.host.CertDir, corev1.TLSCertKey)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the webhook certificate of the host: %w", err)
+		}
+		return directory, nil
+	}
 	if !r.host.shared() {
 		directory, found, err := webhookcert.OpenDirectory(r.options.webhookCertDir,
 			r.options.webhookCertName, r.options.webhookKeyName)

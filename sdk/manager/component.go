@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/transport"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -130,6 +131,8 @@ type Environment struct {
 	UserAgent string
 	// Dial connects to an address in or outside of the cluster, such as that of a Service.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// WrapWorkload is for remote.Options.Wrap. It may be nil.
+	WrapWorkload transport.WrapperFunc
 	// Getenv reads the component's environment, e.g. POD_NAME.
 	Getenv func(string) string
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 // Purposes of listeners, for Host.Listen. They are the names of the container ports in our Deployments.
@@ -39,6 +40,11 @@ type Host struct {
 	Lead func(ctx context.Context) error
 	// Dial connects to an address that may be the name of a Service, as <name>.<namespace>.svc. Nil: the network, with DNS.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// CertDir is a directory with the webhook certificate, as tls.crt and tls.key. API servers must trust it already. It is only used with
+	// Listen, where --webhook-cert-dir has no effect. Empty: the component issues a certificate itself.
+	CertDir string
+	// WrapWorkload wraps the transports of connections to workload clusters, for example to observe their requests. Nil: they are not wrapped.
+	WrapWorkload transport.WrapperFunc
 	// Getenv reads the environment. Nil: os.Getenv.
 	Getenv func(string) string
 	// Logger is the logger of the component. Zero: klog.

@@ -44,6 +44,7 @@ func (r *run) environment(n *needs) Environment {
 		Boundary:       r.boundary,
 		UserAgent:      r.config.UserAgent,
 		Dial:           r.host.Dial,
+		WrapWorkload:   r.host.WrapWorkload,
 		Getenv:         r.host.Getenv,
 	}
 }

@@ -54,6 +54,7 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 	config.UserAgent = o.UserAgent
 	o.limit(config)
 	config.Dial = dialer(config, o.dial)
+	config.Wrap(o.Wrap)
 	if o.CheckLeader != nil {
 		tenure.Guard(config, o.CheckLeader)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,9 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// CheckLeader returns an error if writes must no longer be sent (manager.Environment.CheckLeader). Nil: they always are.
 	CheckLeader func() error
+
+	// Wrap wraps the transports of all connections, those of Cluster.Config, too. Nil: they are not wrapped.
+	Wrap transport.WrapperFunc
 
 	dial   dialFunc        // nil: what Policy allows
 	pool   *pool           // for the memory of all caches

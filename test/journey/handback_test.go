@@ -89,7 +89,7 @@ func (c *takenOver) metadata() map[string]bool {
 	c.t.Helper()
 	found := map[string]bool{}
 	for _, v := range c.storage.objects(c.Namespace) {
-		addKeys(found, &unstructured.Unstructured{Object: c.storage.parse(v)})
+		addKeys(found, &unstructured.Unstructured{Object: c.parsed(v)})
 	}
 	secrets := &corev1.SecretList{}
 	testenv.Must(c.t, c.Client.List(c.t.Context(), secrets, client.InNamespace(c.Namespace)))

@@ -1,7 +1,6 @@
 package journey
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/clusterctl/takeover/difference"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
@@ -89,22 +89,16 @@ func (s *stored) put(objects []*unstructured.Unstructured) {
 	testenv.Must(s.t, err)
 }
 
-// version is an object in the storage, and the revision of its last write.
-type version struct {
-	revision int64
-	content  []byte
-}
-
 // objects returns all objects of recorded custom resources in a namespace, by key.
-func (s *stored) objects(namespace string) map[string]version {
+func (s *stored) objects(namespace string) map[string]difference.Stored {
 	s.t.Helper()
-	found := map[string]version{}
+	found := map[string]difference.Stored{}
 	for _, group := range []string{"cluster", "bootstrap.cluster", "controlplane.cluster", "infrastructure.cluster"} {
 		r, err := s.etcd.Get(s.t.Context(), "/registry/"+group+".x-k8s.io/", clientv3.WithPrefix())
 		testenv.Must(s.t, err)
 		for _, kv := range r.Kvs {
 			if strings.Contains(string(kv.Key), "/"+namespace+"/") {
-				found[string(kv.Key)] = version{kv.ModRevision, kv.Value}
+				found[string(kv.Key)] = difference.Stored{Revision: kv.ModRevision, Content: kv.Value}
 			}
 		}
 	}
@@ -114,110 +108,29 @@ func (s *stored) objects(namespace string) map[string]version {
 // changes returns what differs between two calls of objects, without order: objects that were created or deleted, and fields as
 // "RESOURCE + .path" if they were added, with - if they were removed, and with ~ if they have another value. What follows from other changes
 // is left out: managedFields, generations and times; if nothing else changes, it is "RESOURCE only managedFields of MANAGER".
-func (s *stored) changes(before, after map[string]version) []string {
+func (s *stored) changes(before, after map[string]difference.Stored) []string {
 	s.t.Helper()
+	objects, err := difference.Compare(before, after, parse)
+	testenv.Must(s.t, err)
 	found := map[string]bool{}
-	for key, old := range before {
-		resource := strings.Split(key, "/")[3]
-		now, ok := after[key]
-		if !ok {
-			found[key+" was deleted"] = true
+	for _, o := range objects {
+		resource := strings.Split(o.Key, "/")[3]
+		for _, field := range o.Fields {
+			found[resource+" "+field] = true
 		}
-		if !ok || old.revision == now.revision {
-			continue
-		}
-		was, is := s.parse(old), s.parse(now)
-		changed := false
-		for _, d := range differences(was, is) {
-			path := d[2:]
-			switch {
-			case strings.HasSuffix(path, ".lastTransitionTime"):
-				changed = true // While the simulated machines start, conditions may change, and change back.
-			case !strings.HasPrefix(path, ".metadata.managedFields[") && !strings.HasSuffix(strings.ToLower(path), "generation"):
-				found[resource+" "+d], changed = true, true
-			}
-		}
-		if !changed {
-			found[resource+" only managedFields of "+strings.Join(managersChanged(was, is), ", ")] = true
-		}
-	}
-	for key := range after {
-		if _, ok := before[key]; !ok {
-			found[key+" was created"] = true
+		switch {
+		case o.Effect != difference.Changed:
+			found[o.Key+" was "+string(o.Effect)] = true
+		case len(o.Fields) == 0 && !o.Times: // While the simulated machines start, conditions may change, and change back.
+			found[resource+" only managedFields of "+strings.Join(o.Managers, ", ")] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
-// managersChanged returns the field managers whose fields differ, sorted.
-func managersChanged(before, after map[string]any) []string {
-	of := func(object map[string]any) map[string]string {
-		out := map[string]string{}
-		for _, e := range (&unstructured.Unstructured{Object: object}).GetManagedFields() {
-			out[e.Manager+" "+string(e.Operation)+" "+e.Subresource] += e.APIVersion + e.FieldsV1.String()
-		}
-		return out
-	}
-	was, is := of(before), of(after)
-	maps.DeleteFunc(is, func(manager, fields string) bool {
-		same := was[manager] == fields
-		delete(was, manager)
-		return same
-	})
-	maps.Copy(is, was)
-	return slices.Sorted(maps.Keys(is))
-}
-
-// differences returns the paths of the fields that differ between two objects, after +, - or ~.
-func differences(before, after map[string]any) []string {
-	old, now := map[string]string{}, map[string]string{}
-	flatten("", before, old)
-	flatten("", after, now)
-	var found []string
-	for path, value := range old {
-		if next, ok := now[path]; !ok {
-			found = append(found, "- "+path)
-		} else if next != value {
-			found = append(found, "~ "+path)
-		}
-	}
-	for path := range now {
-		if _, ok := old[path]; !ok {
-			found = append(found, "+ "+path)
-		}
-	}
-	return found
-}
-
-// flatten adds the fields of a value by their path. Elements of lists are identified by what they are about, as far as they say so.
-func flatten(path string, value any, into map[string]string) {
-	switch v := value.(type) {
-	case map[string]any:
-		if len(v) == 0 {
-			into[path] = "{}"
-		}
-		for key, field := range v {
-			flatten(path+"."+key, field, into)
-		}
-	case []any:
-		for i, element := range v {
-			flatten(fmt.Sprintf("%s[%s]", path, identity(i, element)), element, into)
-		}
-	default:
-		into[path] = fmt.Sprint(v)
-	}
-}
-
-func identity(i int, element any) string {
-	fields, _ := element.(map[string]any)
-	return fmt.Sprint(cmp.Or(fields["type"], fields["uid"], fields["name"], any(i)))
-}
-
-func (s *stored) parse(v version) map[string]any {
-	s.t.Helper()
+func parse(content []byte) (map[string]any, error) {
 	var parsed map[string]any
-	testenv.Must(s.t, json.Unmarshal(v.content, &parsed))
-	return parsed
+	return parsed, json.Unmarshal(content, &parsed)
 }
 
 // load stores the objects of a recorded Cluster in the namespace of a World, as if they had been recorded a moment ago: what has waited for

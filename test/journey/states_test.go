@@ -16,8 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/clusterctl/takeover/difference"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
 )
@@ -28,8 +27,6 @@ type origin struct {
 	corpus string
 	// published is whether the API server has the CRDs of v1.7, and the Clusters are handed back.
 	published bool
-	// older is whether objects are stored in an older version than that in which they are written, as after an upgrade from v1.10.
-	older bool
 	// written is what our managers write to Clusters at rest, by state, in the form of changes.
 	written map[string][]string
 	// reapplied are changes that are only seen if nothing else of the object has changed meanwhile, and changed back.
@@ -104,11 +101,6 @@ func origins() []origin {
 			written:   map[string][]string{"2-at-rest": v114, "4-upgraded": v114, "6-scaled": v114, "7-paused": nil},
 			reapplied: reapplied, motion: motion114,
 		},
-		{
-			corpus: "v1.14.0 in v1beta1", older: true,
-			written:   map[string][]string{"2-at-rest": v114, "4-upgraded": v114, "6-scaled": v114, "7-paused": nil},
-			reapplied: reapplied, motion: motion114,
-		},
 	}
 }
 
@@ -122,9 +114,6 @@ func TestEveryStateIsTakenOver(t *testing.T) {
 	for _, o := range origins() {
 		t.Run(o.corpus, func(t *testing.T) {
 			t.Parallel()
-			if o.older {
-				testenv.Soak(t) // Our managers read and write the same as of v1beta2, and the webhook converts.
-			}
 			m, states := takeOver(t, o, corpus[o.corpus])
 			for _, want := range o.motion {
 				t.Run(want.state, func(t *testing.T) { states[want.state].on(t, m).finishes(want) })
@@ -146,7 +135,7 @@ type takenOver struct {
 	storage   *stored
 	state     recorded.State
 	reapplied []string
-	loaded    map[string]version
+	loaded    map[string]difference.Stored
 	keys      map[string]int64 // of all objects, with the revisions in which they were loaded
 	machines  *machineHistory
 }
@@ -180,9 +169,6 @@ func takeOver(t *testing.T, o origin, corpus []recorded.State) (*Management, map
 		if len(loaded) < 10 {
 			t.Fatalf("state %s has %d objects only", state.Name, len(loaded))
 		}
-		if o.older {
-			storage.convert(loaded)
-		}
 		states[state.Name] = &takenOver{
 			Subject: &Subject{World: w, Name: state.Cluster.Name}, storage: storage, state: state, reapplied: o.reapplied,
 			loaded: loaded, keys: storage.revisions(w.Namespace), machines: storage.follow(w.Namespace),
@@ -190,29 +176,6 @@ func takeOver(t *testing.T, o origin, corpus []recorded.State) (*Management, map
 	}
 	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
 	return s.Management(), states
-}
-
-// convert converts objects to the version in which they are written, so that what is not converted alone is compared.
-func (s *stored) convert(objects map[string]version) {
-	s.t.Helper()
-	for key, v := range objects {
-		o := &unstructured.Unstructured{Object: s.parse(v)}
-		if _, ok := conversion.Shared().Hub(o.GroupVersionKind().GroupKind()); !ok {
-			continue // The infrastructure provider's have one version.
-		}
-		converted, err := conversion.Shared().In(s.t.Context(), clusterv1.GroupVersion.Version, o)
-		testenv.Must(s.t, err)
-		// The webhook, which knows the versions of all definitions, has nothing to keep there.
-		annotations := converted.GetAnnotations()
-		delete(annotations, conversion.OlderVersionAnnotation)
-		if len(annotations) == 0 {
-			annotations = nil
-		}
-		converted.SetAnnotations(annotations)
-		v.content, err = converted.MarshalJSON()
-		testenv.Must(s.t, err)
-		objects[key] = v
-	}
 }
 
 // withPorts adds the range of ports to the arguments of the in-memory provider.
@@ -283,9 +246,17 @@ func (c *takenOver) ofClass(key string) bool {
 	if !ok {
 		return false
 	}
-	u := &unstructured.Unstructured{Object: c.storage.parse(o)}
+	u := &unstructured.Unstructured{Object: c.parsed(o)}
 	return u.GetKind() == "ClusterClass" ||
 		slices.ContainsFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == "ClusterClass" })
+}
+
+// parsed returns the fields of a stored object.
+func (c *takenOver) parsed(o difference.Stored) map[string]any {
+	c.t.Helper()
+	parsed, err := parse(o.Content)
+	testenv.Must(c.t, err)
+	return parsed
 }
 
 // written returns what was written, without statuses that are as before: simulated Nodes appear one after another, when their machines are

@@ -181,9 +181,10 @@ func newWait(f *factory.Factory) *cobra.Command {
 
 func newTakeover(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
-		Use:     "takeover SUBCOMMAND",
-		Short:   "Switch a management cluster between this and other versions of Cluster API",
-		Long:    "Switch a management cluster between this and other versions of Cluster API without replacing a Machine.",
-		Example: "  # Show what has to be removed before v1.7.9 takes over\n  clusterctl takeover handback --to v1.7.9 --dry-run",
-	}, takeover.NewHandback(f, nil), takeover.NewRecord(f, nil))
+		Use:   "takeover SUBCOMMAND",
+		Short: "Switch a management cluster between this and other versions of Cluster API",
+		Long:  "Switch a management cluster between this and other versions of Cluster API without replacing a Machine.",
+		Example: "  # Show what this version would write\n  clusterctl takeover check\n\n" +
+			"  # Show what has to be removed before v1.7.9 takes over\n  clusterctl takeover handback --to v1.7.9 --dry-run",
+	}, takeover.NewCheck(f, nil), takeover.NewHandback(f, nil), takeover.NewRecord(f, nil))
 }

@@ -1,4 +1,4 @@
-// Package takeover has the commands `clusterctl takeover handback` and `record`.
+// Package takeover has the commands `clusterctl takeover check`, `handback` and `record`.
 package takeover
 
 import (

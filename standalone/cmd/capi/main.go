@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,7 +12,11 @@ import (
 )
 
 func main() {
-	if err := command.New(standalone.Components()).ExecuteContext(context.Background()); err != nil {
+	err := command.New(standalone.Components()).ExecuteContext(context.Background())
+	if status, ok := errors.AsType[command.Status](err); ok {
+		os.Exit(int(status))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "capi: "+err.Error())
 		os.Exit(1)
 	}

@@ -36,7 +36,7 @@ type serverConfig struct {
 	listener   net.Listener
 	files      certs.Files
 	etcdSocket string
-	// Paths of an EgressSelectorConfiguration, or "", and of an EncryptionConfiguration.
+	// Paths of an EgressSelectorConfiguration and of an EncryptionConfiguration, or "".
 	egressConfig, encryptionConfig string
 	audit                          Audit
 	handlers                       map[string]http.Handler

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -52,6 +54,12 @@ type Options struct {
 	Audit Audit
 	// Handlers are served by the API server at these paths, authorized by RBAC as non-resource URLs.
 	Handlers map[string]http.Handler
+	// Fill, if not nil, writes to etcd before the API server starts.
+	Fill func(context.Context, *clientv3.Client) error
+	// PlainSecrets stores Secrets without encryption, for data that does not outlive the process. EncryptionKeys has no effect then.
+	PlainSecrets bool
+	// NoControllers runs no built-in controllers: what is stored only changes by requests.
+	NoControllers bool
 	// UnsafeNoFsync makes writes faster, but a power failure destroys the data. For tests.
 	UnsafeNoFsync bool
 	// Log receives etcd's log. The API server logs with klog.
@@ -72,7 +80,8 @@ type ControlPlane struct {
 	options  Options
 	first    bool // nothing was stored before
 	etcd     *etcdServer
-	keys     *encryption.Keyring
+	storage  *clientv3.Client
+	keys     *encryption.Keyring // nil with PlainSecrets
 	api      *apiServer
 	cancel   context.CancelFunc // stops the built-in controllers and the certificate renewal
 	running  chan struct{}      // closed when they have stopped
@@ -104,8 +113,16 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if c.etcd, err = startEtcd(ctx, data, o.Dir.Socket("etcd"), o.UnsafeNoFsync, o.Log, o.Fatal); err != nil {
 		return nil, err
 	}
-	if err := c.openKeys(ctx); err != nil {
-		return nil, err
+	c.storage = v3client.New(c.etcd.Server)
+	if o.Fill != nil {
+		if err := o.Fill(ctx, c.storage); err != nil {
+			return nil, err
+		}
+	}
+	if !o.PlainSecrets {
+		if err := c.openKeys(ctx); err != nil {
+			return nil, err
+		}
 	}
 	// kube-apiserver exits the process if it is stopped during startup, so a stop waits until it has started.
 	if err := c.startAPI(context.WithoutCancel(ctx)); err != nil {
@@ -119,24 +136,40 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	}
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
-	controllers, err := newControllers(background, c.api.loopback)
-	if err != nil {
+	if err := c.startBackground(background); err != nil {
 		close(c.running)
 		return nil, err
 	}
+	return c, nil
+}
+
+// startBackground starts what runs besides the API server, until the context ends.
+func (c *ControlPlane) startBackground(ctx context.Context) error {
+	var running sync.WaitGroup
+	if !c.options.NoControllers {
+		controllers, err := newControllers(ctx, c.api.loopback)
+		if err != nil {
+			return err
+		}
+		running.Go(func() { controllers.run(ctx) })
+	}
+	running.Go(func() { c.renew(ctx) })
+	if !c.options.PlainSecrets {
+		running.Go(func() { c.reencrypt(ctx) })
+	}
 	go func() {
 		defer close(c.running)
-		var running sync.WaitGroup
-		running.Go(func() { c.renew(background) })
-		running.Go(func() { c.reencrypt(background) })
-		controllers.run(background)
 		running.Wait()
 	}()
-	return c, nil
+	return nil
 }
 
 // startAPI runs the API server and waits until it is ready.
 func (c *ControlPlane) startAPI(ctx context.Context) error {
+	encryptionConfig := ""
+	if c.keys != nil {
+		encryptionConfig = c.keys.Path()
+	}
 	egress, err := c.writeEgressConfig()
 	if err != nil {
 		return err
@@ -149,7 +182,7 @@ func (c *ControlPlane) startAPI(ctx context.Context) error {
 	c.stopAPI = stop
 	c.api, err = newAPIServer(serving, serverConfig{
 		listener: c.options.Listener, files: c.Files, etcdSocket: c.options.Dir.Socket("etcd"), egressConfig: egress,
-		encryptionConfig: c.keys.Path(), audit: Audit{Log: c.options.Audit.Log, Policy: policy},
+		encryptionConfig: encryptionConfig, audit: Audit{Log: c.options.Audit.Log, Policy: policy},
 		handlers: c.options.Handlers,
 	})
 	if err != nil {
@@ -205,6 +238,9 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 // process.
 func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.api.loopback) }
 
+// Storage returns a client of etcd, which can be used until Stop.
+func (c *ControlPlane) Storage() *clientv3.Client { return c.storage }
+
 // Ended receives the error if the API server or etcd exits before Stop.
 func (c *ControlPlane) Ended() <-chan error {
 	out := make(chan error, 1)
@@ -230,6 +266,9 @@ func (c *ControlPlane) Stop() error {
 		c.stopAPI()
 		for range c.apiEnded { // drains the error, until it is closed
 		}
+	}
+	if c.storage != nil {
+		_ = c.storage.Close() // It is in this process.
 	}
 	if c.etcd != nil {
 		c.etcd.Close()

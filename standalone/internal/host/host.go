@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -36,6 +37,10 @@ type Process struct {
 	// DataDir is a directory, not created yet, for what a container would store in a volume: it belongs to the Deployment
 	// and outlives the process.
 	DataDir string
+	// CertDir has the webhook certificate as tls.crt and tls.key, which API servers trust. Empty: the program issues one.
+	CertDir string
+	// WrapWorkload wraps the transports of connections to workload clusters. It may be nil.
+	WrapWorkload transport.WrapperFunc
 	// Getenv reads the container's environment.
 	Getenv func(name string) string
 	// Logger has the Deployment's name.

@@ -36,12 +36,9 @@ type plan struct {
 // planFor returns the plan of a Deployment, or an error for the user if the component is not built in.
 func planFor(d *appsv1.Deployment, programs map[string]Program) (*plan, error) {
 	spec := d.Spec.Template.Spec
-	if len(spec.Containers) == 0 {
+	container, ok := managerOf(spec)
+	if !ok {
 		return nil, fmt.Errorf("the Deployment has no container")
-	}
-	container := spec.Containers[0]
-	if at := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == managerContainer }); at >= 0 {
-		container = spec.Containers[at]
 	}
 	program := imageName(container.Image)
 	if _, known := programs[program]; !known {
@@ -70,6 +67,26 @@ func planFor(d *appsv1.Deployment, programs map[string]Program) (*plan, error) {
 		p.pod.Spec.ServiceAccountName = "default"
 	}
 	return p, nil
+}
+
+// ProgramOf returns the name of the program that a Pod of a provider runs: the last element of the name of its manager's image.
+func ProgramOf(pod corev1.PodSpec) string {
+	container, ok := managerOf(pod)
+	if !ok {
+		return ""
+	}
+	return imageName(container.Image)
+}
+
+// managerOf returns the container of the manager, and reports whether there is a container.
+func managerOf(pod corev1.PodSpec) (corev1.Container, bool) {
+	if len(pod.Containers) == 0 {
+		return corev1.Container{}, false
+	}
+	if at := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == managerContainer }); at >= 0 {
+		return pod.Containers[at], true
+	}
+	return pod.Containers[0], true
 }
 
 // unknownImage explains what to do about a component that is not built in.
