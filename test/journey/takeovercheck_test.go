@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,9 +30,10 @@ func TestTakeoverCheck(t *testing.T) {
 	w := s.Management().World(t)
 	c := w.Subject(NewCluster("checked", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	storage := s.storage()
+	storage.rests(w.Namespace)
 	w.stopManagers()
 	c.Eventually("the managers have stopped", w.managersHaveStopped)
-	storage := s.storage()
 
 	storage.unwritten(func() {
 		result, code := s.takeoverCheck()
@@ -80,9 +82,10 @@ func TestTakeoverCheckOfV17(t *testing.T) {
 	w := s.Management().World(t)
 	c := w.Subject(NewCluster("checked", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	storage := s.storage()
+	storage.rests(w.Namespace)
 	w.stopManagers()
 	c.Eventually("the managers have stopped", w.managersHaveStopped)
-	storage := s.storage()
 	for _, args := range [][]string{nil, {"--workload-clusters=false", "--namespace", w.Namespace}} {
 		storage.unwritten(func() {
 			result, code := s.takeoverCheck(args...)
@@ -121,6 +124,31 @@ func (w *World) managersHaveStopped(*Snapshot) error {
 
 func isStopped(d appsv1.Deployment) bool {
 	return d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == 0 && d.Status.ReadyReplicas == 0
+}
+
+// heldBack is longer than managers hold reports back that nothing waits for (sdk/step/progress.go).
+const heldBack = 15 * time.Second
+
+// rests returns when nothing has been written in a namespace for so long that no report is held back. There is no event for that.
+func (s *stored) rests(namespace string) {
+	s.t.Helper()
+	written, quiet := s.etcd.Watch(s.t.Context(), "/registry/", clientv3.WithPrefix()), time.NewTimer(heldBack)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-s.t.Context().Done():
+			s.t.Fatalf("objects in namespace %s are written again and again", namespace)
+		case response := <-written:
+			testenv.Must(s.t, response.Err())
+			if slices.ContainsFunc(response.Events, func(e *clientv3.Event) bool {
+				return strings.Contains(string(e.Kv.Key), "/"+namespace+"/")
+			}) {
+				quiet.Reset(heldBack)
+			}
+		case <-quiet.C:
+			return
+		}
+	}
 }
 
 // edit changes an object in the storage, without the webhooks of managers that do not run.
