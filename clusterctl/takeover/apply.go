@@ -22,9 +22,9 @@ const (
 	tries    = 5
 )
 
-// Apply makes the changes of a plan that HandBack has made of o for a version. An object that others change meanwhile is read again and judged anew: one that has
-// become an obstacle, such as a Machine that a user deletes, is an error. If it is interrupted or fails, the objects are as before or
-// complete, and a new plan has the rest. done is called with the number of changes after each.
+// Apply makes the changes of a plan that HandBack has made of o for a version. An object that others change meanwhile is read again and
+// judged anew: one that has become an obstacle, such as a Machine that a user deletes, is an error. If it is interrupted or fails, the
+// objects are as before or complete, and a new plan has the rest. done is called with the number of changes after each.
 func Apply(ctx context.Context, c client.Client, to semver.Version, o Objects, p Plan, done func(int)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)

@@ -121,8 +121,8 @@ func (m Manager) early(to semver.Version) []string {
 	return nil
 }
 
-// obstacles returns what must end before an object is handed back. A version without the hook has removed the etcd members of Machines whose
-// deletion has begun under its own leader.
+// obstacles returns what must end before an object is handed back. A version without the hook has removed the etcd members of Machines
+// whose deletion has begun under its own leader.
 func obstacles(to semver.Version, m *metav1.PartialObjectMetadata, led *metav1.MicroTime) []string {
 	has := func(annotation string) bool { return metav1.HasAnnotation(m.ObjectMeta, annotation) }
 	unsupported := func(what, advice string) []string {
@@ -137,7 +137,8 @@ func obstacles(to semver.Version, m *metav1.PartialObjectMetadata, led *metav1.M
 		return unsupported("hands over Machines to be updated in place", "wait until the rollout is complete")
 	case to.LT(knowsFinalizers) && m.Kind == clusterv1.MachineKind && m.DeletionTimestamp != nil &&
 		has(controlplanev1.PreTerminateHookCleanupAnnotation) && (led == nil || m.DeletionTimestamp.Time.Before(led.Time)):
-		return []string{describe(m) + " is being deleted, and its etcd member may not be removed yet: wait, with the managers of this version, until it is deleted"}
+		return []string{describe(m) + " is being deleted, and its etcd member may not be removed yet: wait, with the managers of this version, " +
+			"until it is deleted"}
 	}
 	return nil
 }

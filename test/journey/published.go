@@ -30,8 +30,8 @@ type published struct {
 	arguments []any
 }
 
-// publishedComponents returns the components that a management cluster of Cluster API v1.7 has, with an infrastructure provider: the in-memory
-// one, or that of Docker.
+// publishedComponents returns the components that a management cluster of Cluster API v1.7 has, with an infrastructure provider: the
+// in-memory one, or that of Docker.
 func publishedComponents(infrastructure string) []published {
 	arguments := func(gates string, more ...any) []any {
 		common := []any{

@@ -16,8 +16,8 @@ import (
 // upgradeTimeout is the --wait-provider-timeout of upgrades, in seconds.
 const upgradeTimeout = "120"
 
-// NewPublished starts a management cluster with the components of Cluster API v1.7, which our programs run in, and returns the repository that
-// they are from. Without the definitions of v1.7, the test is skipped.
+// NewPublished starts a management cluster with the components of Cluster API v1.7, which our programs run in, and returns the repository
+// that they are from. Without the definitions of v1.7, the test is skipped.
 func NewPublished(t testing.TB, tools *Tools) (*Repository, *World) {
 	t.Helper()
 	definitions := publishedDefinitions(t, tools.Root)
@@ -38,12 +38,13 @@ func (w *World) Upgrade() {
 }
 
 func (w *World) upgradeAll() Result {
-	return w.Tools.Clusterctl(w.t.Context(), "", "upgrade", "apply", "--kubeconfig", w.Kubeconfig, "--contract", "v1beta1", "--wait-provider-timeout", upgradeTimeout)
+	return w.Tools.Clusterctl(w.t.Context(), "", "upgrade", "apply", "--kubeconfig", w.Kubeconfig, "--contract", "v1beta1",
+		"--wait-provider-timeout", upgradeTimeout)
 }
 
 // HandedBack installs v1.7 again, and checks that no Machine is replaced, and nothing left that it does not know.
-func (s *Subject) HandedBack() {
-	w, version := s.World, publishedVersion
+func (c *Subject) HandedBack() {
+	w, version := c.World, publishedVersion
 	w.t.Helper()
 	run := func(arguments ...string) string {
 		w.t.Helper()
@@ -53,7 +54,7 @@ func (s *Subject) HandedBack() {
 		}
 		return r.Out
 	}
-	before := s.Snapshot()
+	before := c.Snapshot()
 	planned := run("takeover", "handback", "--to", version, "--dry-run")
 	hook := "remove annotation pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup from Machine " + w.Namespace + "/"
 	if !strings.Contains(planned, hook) {
@@ -68,8 +69,8 @@ func (s *Subject) HandedBack() {
 	if left := run("takeover", "handback", "--to", version, "--dry-run"); left != "" {
 		w.t.Errorf("what %s does not know is left:\n%s", version, left)
 	}
-	s.Eventually("the Cluster stays ready in the hands of the previous version", Ready, SameMachines((*Snapshot).Workers, before),
-		SameMachines((*Snapshot).ControlPlane, before), s.WorkloadMatches)
+	c.Eventually("the Cluster stays ready in the hands of the previous version", Ready, SameMachines((*Snapshot).Workers, before),
+		SameMachines((*Snapshot).ControlPlane, before), c.WorkloadMatches)
 }
 
 // certManagerDefinitions are the kinds of cert-manager that components use. Nothing reconciles them.

@@ -40,7 +40,8 @@ func NewCheck(f *factory.Factory, runF func(context.Context, *CheckOptions) erro
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Show what the managers of this version would write, without writing",
-		Long: `Show everything that the managers of this version would write when they take over a management cluster of Cluster API v1.7 to v1.14.
+		Long: `Show everything that the managers of this version would write when they take over a management cluster of Cluster API v1.7 to
+v1.14.
 
 The program capi does it, which has an API server in it: "capi takeover check --help" tells how, and what is not computed. It is looked
 for in the folder of this program, and in PATH. Nothing is written to the management cluster and to workload clusters.

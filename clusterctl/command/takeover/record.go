@@ -34,8 +34,8 @@ func NewRecord(f *factory.Factory, runF func(context.Context, *RecordOptions) er
 		Long: `Write all objects of a Cluster to files, as the API server returns them in each version that it serves. Tests of this project load
 such files, and check that its managers take over these objects without a write.
 
-Data of Secrets, contents of files, passwords and tokens are replaced. Read the files nevertheless before you share them: names, addresses and
-commands remain.`,
+Data of Secrets, contents of files, passwords and tokens are replaced. Read the files nevertheless before you share them: names,
+addresses and commands remain.`,
 		Example: `  # Record a Cluster that Cluster API v1.9.3 manages, while nothing changes
   clusterctl takeover record my-cluster --directory ./recorded/v1.9.3 --state 2-at-rest`,
 		Args:              cobra.ExactArgs(1),

@@ -15,8 +15,8 @@ const stripped = "stripped"
 // conversionData is the annotation in which v1beta1 objects carry what only v1beta2 has, or the other way round.
 const conversionData = "cluster.x-k8s.io/conversion-data"
 
-// Strip replaces what may be secret in an object: data of Secrets, and of all others contents of files, passwords, tokens and private keys, at
-// any depth. Equal objects stay equal. What kubectl has recorded of an object's previous content is removed.
+// Strip replaces what may be secret in an object: data of Secrets, and of all others contents of files, passwords, tokens and private
+// keys, at any depth. Equal objects stay equal. What kubectl has recorded of an object's previous content is removed.
 func Strip(o *unstructured.Unstructured) {
 	annotations := o.GetAnnotations()
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
