@@ -1,5 +1,5 @@
-// Package recorded reads the objects that Cluster API v1.7.0 and v1.14.0 wrote in eight states of a cluster, as references for tests, and those
-// that users have recorded with `clusterctl takeover record`.
+// Package recorded reads the objects that Cluster API v1.7.0 and v1.14.0 wrote in eight states of a cluster, as references for tests, and
+// those that users have recorded with `clusterctl takeover record`.
 package recorded
 
 import (
@@ -47,8 +47,8 @@ func States(t *testing.T, root string) []State {
 	return read(t, reference(root, "v1.14.0"), "v1beta2", "cluster", "controlplane")
 }
 
-// Corpus returns the objects of all states that v1.7.0 and v1.14.0 wrote, in each version that they served, by both, and of those that users
-// have recorded in the folder CAPI_RECORDED_DIR. The test is skipped if the reference data is absent.
+// Corpus returns the objects of all states that v1.7.0 and v1.14.0 wrote, in each version that they served, by both, and of those that
+// users have recorded in the folder CAPI_RECORDED_DIR. The test is skipped if the reference data is absent.
 func Corpus(t *testing.T, root string) map[string][]State {
 	t.Helper()
 	groups := []string{"cluster", "controlplane", "bootstrap", infrastructure, secrets}
