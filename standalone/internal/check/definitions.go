@@ -62,7 +62,8 @@ func (s *source) adapt(o *unstructured.Unstructured) (definition, error) {
 	if strategy != string(apiextensionsv1.WebhookConverter) {
 		return d, nil
 	}
-	if clientConfig, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook", "clientConfig"); ok && s.trusted(clientConfig) {
+	clientConfig, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook", "clientConfig")
+	if ok && s.trusted(clientConfig) {
 		return d, unstructured.SetNestedMap(o.Object, clientConfig, "spec", "conversion", "webhook", "clientConfig")
 	}
 	d.version = read(crd)

@@ -41,8 +41,8 @@ func newObserver() *observer {
 	return &observer{forbidden: map[string]bool{}, advice: map[string]bool{}, errors: map[string]int{}}
 }
 
-// managers returns the programs as they run in the copy: observed, with the certificate of the copy, and without connections to anything but
-// the copy and, only for reading, workload clusters.
+// managers returns the programs as they run in the copy: observed, with the certificate of the copy, and without connections to anything
+// but the copy and, only for reading, workload clusters.
 func managers(programs map[string]host.Program, o *observer, w *workloads, certificates string) map[string]host.Program {
 	wrapped := make(map[string]host.Program, len(programs))
 	for name, program := range programs {

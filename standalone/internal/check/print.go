@@ -18,7 +18,8 @@ func (r *Result) JSON(out io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Text writes a result for people: created and deleted objects by name, changes by field over all objects, notes, and one line that sums up.
+// Text writes a result for people: created and deleted objects by name, changes by field over all objects, notes, and one line that sums
+// up.
 func (r *Result) Text(out io.Writer) error {
 	var text strings.Builder
 	for _, effect := range []difference.Effect{difference.Deleted, difference.Created} {

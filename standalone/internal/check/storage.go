@@ -47,7 +47,8 @@ var builtIn = map[schema.GroupResource]string{ // a constant table
 // ourOwn are the folders that the API server and the host of the managers write themselves, in the copy. Events are no objects of the user.
 var ourOwn = []string{ // a constant list
 	"apiregistration.k8s.io/", "clusterroles/system:", "deployments/", "endpointslices/", "events/", "flowschemas/", "ipaddresses/", "leases/",
-	"masterleases/", "prioritylevelconfigurations/", "ranges/", "replicasets/", "servicecidrs/", "services/endpoints/", "services/specs/default/",
+	"masterleases/", "prioritylevelconfigurations/", "ranges/", "replicasets/", "servicecidrs/",
+	"services/endpoints/", "services/specs/default/",
 }
 
 // keyOf returns the key of an object in the storage.

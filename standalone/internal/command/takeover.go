@@ -59,7 +59,8 @@ func newCheck(programs map[string]host.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Show what our managers would write, without writing",
-		Long: `Show everything that the managers of this version would write when they take over a management cluster of Cluster API v1.7 to v1.14.
+		Long: `Show everything that the managers of this version would write when they take over a management cluster of Cluster API v1.7 to
+v1.14.
 
 It reads the management cluster, and runs the managers of this version over a copy of its objects, in an API server in this process,
 with the definitions, webhooks and permissions of the management cluster. What they write there is the result.
@@ -112,7 +113,8 @@ func (o *checkOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.context}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of the management cluster (--kubeconfig, --kubeconfig-context): %w", err)
 	}
