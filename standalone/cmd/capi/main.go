@@ -13,7 +13,7 @@ import (
 
 func main() {
 	err := command.New(standalone.Components()).ExecuteContext(context.Background())
-	if status, ok := errors.AsType[command.Status](err); ok {
+	if status, ok := errors.AsType[command.StatusError](err); ok {
 		os.Exit(int(status))
 	}
 	if err != nil {

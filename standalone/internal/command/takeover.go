@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
-// Status is an error without a message of its own: what it says was printed as a result. The program ends with its exit status.
-type Status int
+// StatusError is an error without a message of its own: what it says was printed as a result. The program ends with its exit status.
+type StatusError int
 
 // Error implements error.
-func (s Status) Error() string { return "exit status " + strconv.Itoa(int(s)) }
+func (s StatusError) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
 // checkOptions are the flags of `capi takeover check`.
 type checkOptions struct {
@@ -145,7 +145,7 @@ func (o *checkOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	if code := result.ExitCode(); code != 0 {
-		return Status(code)
+		return StatusError(code)
 	}
 	return nil
 }

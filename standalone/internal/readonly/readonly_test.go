@@ -1,6 +1,7 @@
 package readonly_test
 
 import (
+	"maps"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -48,9 +49,7 @@ func TestReads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for key, values := range tc.header {
-				r.Header[key] = values
-			}
+			maps.Copy(r.Header, tc.header)
 			if got := readonly.Reads(r); got != tc.want {
 				t.Errorf("it reads: %t", got)
 			}
