@@ -1,8 +1,8 @@
 package readonly_test
 
 import (
-	"maps"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
