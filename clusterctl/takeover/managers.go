@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
-// What identifies managers in every version of Cluster API: the labels of their Deployments, the container, and the Lease of those of the
-// kubeadm control plane.
+// What identifies managers in every version of Cluster API: the labels of their Deployments, and the Lease of those of the kubeadm control
+// plane.
 const (
 	coreLabel, bootstrapLabel, controlPlaneLabel = "cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm"
-	managerContainer                             = "manager"
 	controlPlaneLease                            = "kubeadm-control-plane-manager-leader-election-capi"
 )
 
@@ -47,7 +47,7 @@ func managerOf(d *appsv1.Deployment) Manager {
 		RolledOut: status.ObservedGeneration >= d.Generation && status.AvailableReplicas > 0 && status.UpdatedReplicas == status.Replicas,
 	}
 	for _, container := range d.Spec.Template.Spec.Containers {
-		if m.Image == "" || container.Name == managerContainer {
+		if m.Image == "" || container.Name == packages.ManagerContainer {
 			m.Image = container.Image
 		}
 	}

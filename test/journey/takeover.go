@@ -20,13 +20,20 @@ const upgradeTimeout = "120"
 // that they are from. Without the definitions of v1.7, the test is skipped.
 func NewPublished(t testing.TB, tools *Tools) (*Repository, *World) {
 	t.Helper()
+	r, s := newPublished(t, tools)
+	return r, s.Management().World(t)
+}
+
+// newPublished is NewPublished for tests that need the program itself.
+func newPublished(t testing.TB, tools *Tools) (*Repository, *Standalone) {
+	t.Helper()
 	definitions := publishedDefinitions(t, tools.Root)
 	r := NewRepository(t, tools)
 	r.ReleasePublished(definitions)
 	s := NewStandalone(t, r.Tools)
 	prepareCertManager(t, r.Tools, s.kubeconfig())
 	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
-	return r, s.Management().World(t)
+	return r, s
 }
 
 // Upgrade upgrades all providers to the latest version.

@@ -27,13 +27,7 @@ func TestTakeoverCheck(t *testing.T) {
 	t.Parallel()
 	s := NewStandalone(t, shared.Management(t).Tools)
 	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
-	w := s.Management().World(t)
-	c := w.Subject(NewCluster("checked", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
-	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
-	storage := s.storage()
-	storage.rests(w.Namespace)
-	w.stopManagers()
-	c.Eventually("the managers have stopped", w.managersHaveStopped)
+	w, storage := s.stoppedAtRest()
 
 	storage.unwritten(func() {
 		result, code := s.takeoverCheck()
@@ -73,19 +67,8 @@ func TestTakeoverCheck(t *testing.T) {
 // workload clusters and without.
 func TestTakeoverCheckOfV17(t *testing.T) {
 	t.Parallel()
-	tools := shared.Management(t).Tools
-	r := NewRepository(t, tools)
-	r.ReleasePublished(publishedDefinitions(t, tools.Root))
-	s := NewStandalone(t, r.Tools)
-	prepareCertManager(t, r.Tools, s.kubeconfig())
-	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
-	w := s.Management().World(t)
-	c := w.Subject(NewCluster("checked", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
-	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
-	storage := s.storage()
-	storage.rests(w.Namespace)
-	w.stopManagers()
-	c.Eventually("the managers have stopped", w.managersHaveStopped)
+	_, s := newPublished(t, shared.Management(t).Tools)
+	w, storage := s.stoppedAtRest()
 	for _, args := range [][]string{nil, {"--workload-clusters=false", "--namespace", w.Namespace}} {
 		storage.unwritten(func() {
 			result, code := s.takeoverCheck(args...)
@@ -98,6 +81,18 @@ func TestTakeoverCheckOfV17(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stoppedAtRest creates a Cluster, and stops the managers of the core and of kubeadm when nothing of it is written any longer.
+func (s *Standalone) stoppedAtRest() (*World, *stored) {
+	s.t.Helper()
+	w, storage := s.Management().World(s.t), s.storage()
+	c := w.Subject(NewCluster("checked", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	storage.rests(w.Namespace)
+	w.stopManagers()
+	c.Eventually("the managers have stopped", w.managersHaveStopped)
+	return w, storage
 }
 
 // stopManagers scales the managers of the core and of kubeadm to zero.

@@ -7,21 +7,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // stripped replaces values. It is valid base64, as the data of Secrets has to be.
 const stripped = "stripped"
-
-// conversionData is the annotation in which v1beta1 objects carry what only v1beta2 has, or the other way round.
-const conversionData = "cluster.x-k8s.io/conversion-data"
 
 // Strip replaces what may be secret in an object: data of Secrets, and of all others contents of files, passwords, tokens and private
 // keys, at any depth. Equal objects stay equal. What kubectl has recorded of an object's previous content is removed.
 func Strip(o *unstructured.Unstructured) {
 	annotations := o.GetAnnotations()
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	if data, found := annotations[conversionData]; found {
-		annotations[conversionData] = stripText(data)
+	if data, found := annotations[clusterv1.ConversionDataAnnotation]; found {
+		annotations[clusterv1.ConversionDataAnnotation] = stripText(data)
 	}
 	if len(annotations) > 0 || o.GetAnnotations() != nil {
 		o.SetAnnotations(annotations)
