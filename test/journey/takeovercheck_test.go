@@ -72,7 +72,7 @@ func TestTakeoverCheckOfV17(t *testing.T) {
 	for _, args := range [][]string{nil, {"--workload-clusters=false", "--namespace", w.Namespace}} {
 		storage.unwritten(func() {
 			result, code := s.takeoverCheck(args...)
-			if code != 0 || len(result.Writes)+len(result.WorkloadClusters) > 0 {
+			if code != 0 || len(result.Writes)+len(result.WorkloadClusters)+len(result.Failed) > 0 {
 				t.Errorf("exit status %d with %v, %+v", code, args, result)
 			}
 			unread := slices.ContainsFunc(result.Notes, func(n note) bool { return n.About == "workload clusters" })
@@ -184,6 +184,7 @@ type checked struct {
 	Clusters         int
 	Writes           []write
 	WorkloadClusters []string
+	Failed           []any
 	Notes            []note
 }
 

@@ -46,8 +46,8 @@ v1.14.
 The program capi does it, which has an API server in it: "capi takeover check --help" tells how, and what is not computed. It is looked
 for in the folder of this program, and in PATH. Nothing is written to the management cluster and to workload clusters.
 
-Exit status: 0 if nothing would be written, 1 if the check could not be done, 2 if objects would be written, and 3 if Machines would be
-created or deleted.`,
+Exit status: 0 if nothing would be written, 1 if the check could not be done, 2 if objects would be written, 3 if Machines would be created
+or deleted, and 4 if nothing else would be written as far as managers could reconcile the copy, which they could not with all objects.`,
 		Example: `  # Before the switch
   clusterctl takeover check --kubeconfig mgmt.kubeconfig
 

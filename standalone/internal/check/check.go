@@ -71,16 +71,25 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if r.dir, err = datadir.Open(filepath.Join(folder, "copy"), controlplane.Version()); err != nil {
+	if r.dir, err = datadir.Open(filepath.Join(folder, copyName), controlplane.Version()); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.dir.Close()) }()
 	return r.tryOut(ctx)
 }
 
-// temporary creates a private folder for the copy, which has Secrets: in memory, if the system has a file system for that.
+// temporary creates a private folder for the copy, which has Secrets: in memory, if the system has a file system for that. It removes those
+// that killed checks have left.
 func temporary() (string, error) {
 	const memory, pattern = "/dev/shm", "capi-takeover-check-"
+	for _, parent := range []string{memory, os.TempDir()} {
+		left, _ := filepath.Glob(filepath.Join(parent, pattern+"*")) // The pattern is valid.
+		for _, folder := range left {
+			if _, err := datadir.RemoveAbandoned(folder, copyName); err != nil {
+				return "", err
+			}
+		}
+	}
 	if folder, err := os.MkdirTemp(memory, pattern); err == nil {
 		return folder, nil
 	}
@@ -90,6 +99,9 @@ func temporary() (string, error) {
 	}
 	return folder, nil
 }
+
+// copyName is the name of the data directory in the folder for the copy.
+const copyName = "copy"
 
 // read reads the management cluster.
 func (r *run) read(ctx context.Context) error {

@@ -121,7 +121,7 @@ func (s *source) readObjects(ctx context.Context, d definition) error {
 	err := s.each(ctx, r, namespace, metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
 		n++
 		s.facts.object(o)
-		s.nameResources(o)
+		s.nameReferences(o)
 		return s.add(r.GroupResource(), o)
 	})
 	if err != nil {
@@ -139,26 +139,48 @@ func isShared(d definition) bool {
 	return kind == "ClusterClass" || strings.HasSuffix(kind, "Template") || d.Spec.Group == "clusterctl."+domain
 }
 
-// nameResources notes which Secrets and ConfigMaps a ClusterResourceSet applies.
-func (s *source) nameResources(o *unstructured.Unstructured) {
-	if o.GetKind() != "ClusterResourceSet" {
-		return
+// nameReferences notes which Secrets and ConfigMaps an object refers to: those that a ClusterResourceSet applies, and those with files and
+// passwords of a KubeadmConfig.
+func (s *source) nameReferences(o *unstructured.Unstructured) {
+	type secret struct {
+		Secret struct{ Name string } `json:"secret"`
 	}
-	var set struct {
+	var of struct {
 		Spec struct {
 			Resources []struct{ Kind, Name string } `json:"resources"`
+			Files     []struct {
+				ContentFrom secret `json:"contentFrom"`
+			} `json:"files"`
+			Users []struct {
+				PasswdFrom secret `json:"passwdFrom"`
+			} `json:"users"`
 		} `json:"spec"`
 	}
-	content, err := json.Marshal(o.Object)
-	if err != nil || json.Unmarshal(content, &set) != nil {
+	kind := o.GetKind()
+	if kind != "ClusterResourceSet" && kind != "KubeadmConfig" {
 		return
 	}
-	for _, resource := range set.Spec.Resources {
+	content, err := o.MarshalJSON()
+	if err != nil || json.Unmarshal(content, &of) != nil {
+		return
+	}
+	name := func(r schema.GroupVersionResource, name string) {
+		if name != "" {
+			s.name(r, o.GetNamespace(), name)
+		}
+	}
+	for _, resource := range of.Spec.Resources {
 		switch resource.Kind {
 		case "Secret":
-			s.name(secretResource, o.GetNamespace(), resource.Name)
+			name(secretResource, resource.Name)
 		case "ConfigMap":
-			s.name(configMapResource, o.GetNamespace(), resource.Name)
+			name(configMapResource, resource.Name)
 		}
+	}
+	for _, file := range of.Spec.Files {
+		name(secretResource, file.ContentFrom.Secret.Name)
+	}
+	for _, user := range of.Spec.Users {
+		name(secretResource, user.PasswdFrom.Secret.Name)
 	}
 }

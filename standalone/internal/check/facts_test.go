@@ -1,11 +1,14 @@
 package check
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestUnknownFields(t *testing.T) {
@@ -23,6 +26,51 @@ func TestUnknownFields(t *testing.T) {
 	o.SetAPIVersion("infrastructure.example.com/v1")
 	if got := unknownFields(o); got != nil {
 		t.Errorf("fields of a kind of others: %v", got)
+	}
+}
+
+// What an object refers to is copied with it.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		reason, kind       string
+		spec               map[string]any
+		secrets, configMap []string
+	}{
+		{
+			reason: "resources of a set", kind: "ClusterResourceSet",
+			spec: map[string]any{"resources": []any{
+				map[string]any{"kind": "Secret", "name": "cni"}, map[string]any{"kind": "ConfigMap", "name": "csi"}, map[string]any{"kind": "Other", "name": "x"},
+			}},
+			secrets: []string{"ns/cni"}, configMap: []string{"ns/csi"},
+		},
+		{
+			reason: "files and passwords", kind: "KubeadmConfig",
+			spec: map[string]any{
+				"files": []any{
+					map[string]any{"path": "/a", "content": "x"},
+					map[string]any{"path": "/b", "contentFrom": map[string]any{"secret": map[string]any{"name": "files", "key": "b"}}},
+				},
+				"users": []any{map[string]any{"name": "u", "passwdFrom": map[string]any{"secret": map[string]any{"name": "users", "key": "u"}}}},
+			},
+			secrets: []string{"ns/files", "ns/users"},
+		},
+		{reason: "other kinds", kind: "Cluster", spec: map[string]any{"resources": []any{map[string]any{"kind": "Secret", "name": "x"}}}},
+	} {
+		s := &source{named: map[schema.GroupVersionResource]map[types.NamespacedName]bool{}}
+		s.nameReferences(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": tc.kind, "metadata": map[string]any{"namespace": "ns", "name": "o"}, "spec": tc.spec,
+		}})
+		for r, want := range map[schema.GroupVersionResource][]string{secretResource: tc.secrets, configMapResource: tc.configMap} {
+			var got []string
+			for key := range s.named[r] {
+				got = append(got, key.String())
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", tc.reason, r.Resource, diff)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type observer struct {
 	advice map[string]bool
 	// errors are the errors that were logged, and how often.
 	errors map[string]int
+	// failing are the objects whose last reconcile failed, with the errors.
+	failing map[reconciled]string
 	// stopped is whether the managers are being stopped: what they log then is no finding.
 	stopped bool
 }
@@ -38,7 +41,24 @@ func (o *observer) stop() {
 }
 
 func newObserver() *observer {
-	return &observer{forbidden: map[string]bool{}, advice: map[string]bool{}, errors: map[string]int{}}
+	return &observer{forbidden: map[string]bool{}, advice: map[string]bool{}, errors: map[string]int{}, failing: map[reconciled]string{}}
+}
+
+// reconciled is an object of a controller.
+type reconciled struct{ controller, namespace, name string }
+
+// failures returns the objects whose last reconcile failed, sorted.
+func (o *observer) failures() []Failure {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	failures := make([]Failure, 0, len(o.failing))
+	for at, text := range o.failing {
+		failures = append(failures, Failure{Controller: at.controller, Namespace: at.namespace, Name: at.name, Error: text})
+	}
+	slices.SortFunc(failures, func(a, b Failure) int {
+		return cmp.Or(strings.Compare(a.Controller, b.Controller), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return failures
 }
 
 // managers returns the programs as they run in the copy: observed, with the certificate of the copy, and without connections to anything
@@ -124,10 +144,16 @@ type sink struct {
 	logr.LogSink
 	observer *observer
 	name     string
+	object   reconciled // of the values
 }
 
+// outcomes is the level at which controller-runtime logs that a reconcile succeeded.
+const outcomes = 5
+
 // Enabled implements logr.LogSink.
-func (s *sink) Enabled(level int) bool { return level == 0 || s.LogSink.Enabled(level) }
+func (s *sink) Enabled(level int) bool {
+	return level == 0 || level == outcomes || s.LogSink.Enabled(level)
+}
 
 // Info implements logr.LogSink.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
@@ -144,6 +170,12 @@ func (s *sink) Info(level int, message string, keysAndValues ...any) {
 		s.observer.advice[fmt.Sprintf("%s of %s: %s", what, s.name, values["advice"])] = true
 		s.observer.mu.Unlock()
 	}
+	// The messages of controller-runtime, which has no other way to tell.
+	if message == "Reconcile successful" || strings.HasPrefix(message, "Reconcile done, requeueing") {
+		s.observer.mu.Lock()
+		delete(s.observer.failing, s.object)
+		s.observer.mu.Unlock()
+	}
 	if s.LogSink.Enabled(level) {
 		s.LogSink.Info(level, message, keysAndValues...)
 	}
@@ -158,6 +190,9 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 	s.observer.mu.Lock()
 	if !s.observer.stopped {
 		s.observer.errors[s.name+": "+text]++
+		if message == "Reconciler error" && err != nil { // controller-runtime's message
+			s.observer.failing[s.object] = err.Error()
+		}
 	}
 	s.observer.mu.Unlock()
 	s.LogSink.Error(err, message, keysAndValues...)
@@ -165,7 +200,20 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 
 // WithValues implements logr.LogSink.
 func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
-	return &sink{s.LogSink.WithValues(keysAndValues...), s.observer, s.name}
+	object := s.object
+	for i := 0; i+1 < len(keysAndValues); i += 2 {
+		value, isText := keysAndValues[i+1].(string)
+		switch {
+		case !isText:
+		case keysAndValues[i] == "controller":
+			object.controller = value
+		case keysAndValues[i] == "namespace":
+			object.namespace = value
+		case keysAndValues[i] == "name":
+			object.name = value
+		}
+	}
+	return &sink{s.LogSink.WithValues(keysAndValues...), s.observer, s.name, object}
 }
 
 // WithName implements logr.LogSink.
@@ -174,7 +222,7 @@ func (s *sink) WithName(name string) logr.LogSink {
 	if s.name != "" {
 		next = s.name + "/" + name
 	}
-	return &sink{s.LogSink.WithName(name), s.observer, next}
+	return &sink{s.LogSink.WithName(name), s.observer, next, s.object}
 }
 
 // sorted returns what was noted, sorted.

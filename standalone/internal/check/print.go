@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"sigs.k8s.io/cluster-api/clusterctl/takeover/difference"
 )
 
@@ -35,6 +37,9 @@ func (r *Result) Text(out io.Writer) error {
 	for _, request := range r.WorkloadClusters {
 		fmt.Fprintf(&text, "workload cluster %s\n", request)
 	}
+	for _, f := range r.Failed {
+		fmt.Fprintf(&text, "not reconciled: %s %s: %s\n", f.Controller, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, f.Error)
+	}
 	if text.Len() > 0 {
 		text.WriteString("\n")
 	}
@@ -46,6 +51,9 @@ func (r *Result) Text(out io.Writer) error {
 	}
 	fmt.Fprintf(&text, "%d Clusters, %d objects: %d writes, %d Machines created or deleted, %d notes\n",
 		r.Clusters, r.Objects, len(r.Writes)+len(r.WorkloadClusters), r.Machines(), len(r.Notes))
+	if n := len(r.Failed); n > 0 {
+		fmt.Fprintf(&text, "%d objects could not be reconciled: what else would be written to them, and to what they own, is open\n", n)
+	}
 	_, err := io.WriteString(out, text.String())
 	return err
 }

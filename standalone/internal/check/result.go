@@ -22,8 +22,19 @@ type Result struct {
 	Writes []Write `json:"writes"`
 	// WorkloadClusters are the requests to workload clusters that would write, as "NAMESPACE/CLUSTER: VERB PATH".
 	WorkloadClusters []string `json:"workloadClusters"`
+	// Failed are the objects that our managers could not reconcile: what else they would write is open.
+	Failed []Failure `json:"failed"`
 	// Notes are what else a user may want to know.
 	Notes []Note `json:"notes"`
+}
+
+// Failure is an object whose last reconcile failed.
+type Failure struct {
+	// Controller is the name of the controller.
+	Controller string `json:"controller"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	Error      string `json:"error"`
 }
 
 // Write is an object that would be written.
@@ -59,13 +70,16 @@ func (r *Result) Machines() int {
 	return n
 }
 
-// ExitCode returns the exit status of the command: 3 if Machines would be created or deleted, 2 if something else would be written, or 0.
+// ExitCode returns the exit status of the command: 3 if Machines would be created or deleted, 2 if something else would be written, 4 if
+// some objects could not be reconciled, or 0.
 func (r *Result) ExitCode() int {
 	switch {
 	case r.Machines() > 0:
 		return 3
 	case len(r.Writes)+len(r.WorkloadClusters) > 0:
 		return 2
+	case len(r.Failed) > 0:
+		return 4
 	}
 	return 0
 }
@@ -85,7 +99,7 @@ func (r *run) result(before, after map[string]difference.Stored) (*Result, error
 	}
 	result := &Result{
 		Clusters: len(r.source.facts.clusters), Objects: len(r.source.objects),
-		Writes: []Write{}, WorkloadClusters: r.workloads.writes(), Notes: []Note{},
+		Writes: []Write{}, WorkloadClusters: r.workloads.writes(), Failed: r.observer.failures(), Notes: []Note{},
 	}
 	for _, o := range objects {
 		w := r.source.facts.named(o)

@@ -23,6 +23,11 @@ func TestExitCode(t *testing.T) {
 		{reason: "a change of a Machine", result: Result{Writes: []Write{{Kind: "Machine", Group: domain, Effect: difference.Changed}}}, want: 2},
 		{reason: "a write to a workload cluster", result: Result{WorkloadClusters: []string{"ns/c: PATCH /api/v1/nodes/n"}}, want: 2},
 		{reason: "another kind of that name", result: Result{Writes: []Write{{Kind: "Machine", Group: "other", Effect: difference.Deleted}}}, want: 2},
+		{reason: "an object that was not reconciled", result: Result{Failed: []Failure{{Controller: "a"}}}, want: 4},
+		{
+			reason: "writes, and an object that was not reconciled",
+			result: Result{Failed: []Failure{{Controller: "a"}}, WorkloadClusters: []string{"ns/c: PATCH /"}}, want: 2,
+		},
 		{reason: "a created Machine", result: Result{Writes: []Write{machine}}, want: 3},
 		{reason: "a deleted Machine", result: Result{Writes: []Write{{Kind: "Machine", Group: domain, Effect: difference.Deleted}}}, want: 3},
 	} {

@@ -75,7 +75,8 @@ Exit status:
   0  nothing would be written; there may be notes
   1  the check could not be done
   2  objects would be written, but no Machine created or deleted
-  3  Machines would be created or deleted`,
+  3  Machines would be created or deleted
+  4  nothing else would be written, but managers could not reconcile some objects of the copy: what they would write to them is open`,
 		Example: `  # Before the switch
   capi takeover check --kubeconfig mgmt.kubeconfig
 

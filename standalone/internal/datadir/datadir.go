@@ -79,6 +79,23 @@ func Open(path, kubernetes string) (*Dir, error) {
 	return d, nil
 }
 
+// RemoveAbandoned deletes a folder with a data directory of this user in it that a killed process has left. It leaves it alone, and
+// returns false, if a process still holds the lock, or if there is none.
+func RemoveAbandoned(folder, name string) (bool, error) {
+	info, err := os.Lstat(folder)
+	if err != nil || owned(folder, info) != nil {
+		return false, nil // Another process has removed it, or it is not ours.
+	}
+	lock, err := fileutil.TryLockFile(filepath.Join(folder, name, lockFile), os.O_RDWR, 0o600)
+	if err != nil {
+		return false, nil // In use, or not a data directory.
+	}
+	if err := errors.Join(os.RemoveAll(folder), lock.Close()); err != nil {
+		return false, fmt.Errorf("removing %s, which a killed process has left: %w", folder, err)
+	}
+	return true, nil
+}
+
 // takeLock retries for lockTimeout: a killed process holds its locks until the kernel has cleaned it up.
 func takeLock(path string) (*fileutil.LockedFile, error) {
 	for began := time.Now(); ; time.Sleep(lockPause) {

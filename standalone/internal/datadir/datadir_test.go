@@ -40,6 +40,44 @@ func TestOneProcessHoldsADirectory(t *testing.T) {
 	}
 }
 
+// What a killed process has left is removed, and nothing else.
+func TestRemoveAbandoned(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		reason  string
+		prepare func(t *testing.T, folder string)
+		want    bool
+	}{
+		{reason: "its process was killed", want: true, prepare: func(t *testing.T, folder string) {
+			t.Helper()
+			dir, err := datadir.Open(filepath.Join(folder, "copy"), "v1.36.3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := dir.Close(); err != nil { // which leaves its files, as the kernel does
+				t.Fatal(err)
+			}
+		}},
+		{reason: "its process runs", prepare: func(t *testing.T, folder string) {
+			t.Helper()
+			dir, err := datadir.Open(filepath.Join(folder, "copy"), "v1.36.3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = dir.Close() })
+		}},
+		{reason: "no data directory", prepare: func(*testing.T, string) {}},
+	} {
+		folder := t.TempDir()
+		tc.prepare(t, folder)
+		removed, err := datadir.RemoveAbandoned(folder, "copy")
+		_, left := os.Stat(folder)
+		if err != nil || removed != tc.want || (left != nil) != tc.want {
+			t.Errorf("%s: removed: %t, error %v; the folder: %v", tc.reason, removed, err, left)
+		}
+	}
+}
+
 func TestDataOfNewerVersionsIsRejected(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -17,9 +17,11 @@ const (
 	// ShutdownTimeout is how long a server waits for active requests before it stops.
 	ShutdownTimeout = 5 * time.Second
 
-	// API servers and kubelets keep connections for 90 seconds; the header limits are generous for their requests.
-	idleTimeout       = 90 * time.Second
-	readHeaderTimeout = 30 * time.Second
+	// API servers close connections that they do not use after 90 seconds, and must be the ones who do: they do not repeat a call of a
+	// webhook on a connection that the server has just closed, and the user's request fails. The limit for headers counts as well,
+	// because it begins with the connection, not with the request, and an API server also keeps connections that it has not used yet.
+	idleTimeout       = 2 * time.Minute
+	readHeaderTimeout = idleTimeout
 	maxHeaderBytes    = 1 << 20
 )
 
