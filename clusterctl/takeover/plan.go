@@ -20,6 +20,8 @@ type Objects struct {
 	Metadata []metav1.PartialObjectMetadata
 	// Stored are the versions in which objects may be stored, by the name of their definition.
 	Stored map[string][]string
+	// ServesV1Beta2 is whether a definition serves v1beta2.
+	ServesV1Beta2 bool
 	// Managers are those of the core provider and the kubeadm providers.
 	Managers []Manager
 	// Led is since when the present leader of the control plane managers leads; nil if there is none.
@@ -166,3 +168,7 @@ func change(to semver.Version, m *metav1.PartialObjectMetadata) Change {
 func describe(m *metav1.PartialObjectMetadata) string {
 	return m.Kind + " " + client.ObjectKeyFromObject(m).String()
 }
+
+// NeedsGarbageCollectorRestart reports whether definitions of a version have no v1beta2. The garbage collector of kube-controller-manager
+// addresses an object in the version in which it first saw it until it is restarted, and does not find those that it saw in v1beta2.
+func NeedsGarbageCollectorRestart(to semver.Version) bool { return to.LT(knowsV1Beta2) }

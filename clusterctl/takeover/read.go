@@ -41,6 +41,7 @@ func Read(ctx context.Context, c client.Reader, progress func(int)) (Objects, er
 		}
 		o.Stored[name] = crd.Status.StoredVersions
 		for _, v := range crd.Spec.Versions {
+			o.ServesV1Beta2 = o.ServesV1Beta2 || v.Name == clusterv1.GroupVersion.Version && v.Served
 			if v.Storage {
 				versions[crd.Spec.Names.Kind] = v.Name
 			}

@@ -95,6 +95,9 @@ func handBack(ctx context.Context, opts *Options, c client.Client, to semver.Ver
 			_, _ = fmt.Fprintln(opts.IO.Out, change)
 		}
 		opts.IO.Infof("v%s can take over: %d of %d objects will be changed when it runs", to, len(plan.Changes), len(objects.Metadata))
+		if objects.ServesV1Beta2 {
+			adviseRestart(opts.IO, to)
+		}
 		return nil
 	}
 	if len(plan.Early) > 0 {
@@ -113,7 +116,16 @@ func handBack(ctx context.Context, opts *Options, c client.Client, to semver.Ver
 		return err
 	}
 	opts.IO.Infof("%d of %d objects changed: v%s has taken over", len(plan.Changes), len(objects.Metadata), to)
+	adviseRestart(opts.IO, to)
 	return nil
+}
+
+// adviseRestart tells what no client can do.
+func adviseRestart(streams *iostreams.Streams, to semver.Version) {
+	if takeover.NeedsGarbageCollectorRestart(to) {
+		streams.Noticef("If definitions with v1beta2 are replaced by those of v%s, restart kube-controller-manager afterwards: its garbage "+
+			"collector would not find the objects that it has first seen in v1beta2, and what only it deletes would stay.", to)
+	}
 }
 
 // verify reads the objects again: a manager of this version that still runs, wherever that is, adds what was removed.

@@ -21,11 +21,17 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
+// advice is that about the garbage collector.
+const advice = "If definitions with v1beta2 are replaced by those of v1.7.9, restart kube-controller-manager afterwards: " +
+	"its garbage collector would not find the objects that it has first seen in v1beta2, and what only it deletes would stay.\n"
+
 func TestHandBack(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
 		stored string
 		dryRun bool
+		// serves is whether definitions serve v1beta2.
+		serves bool
 		// manager is whether one of this version still runs.
 		manager bool
 		// stopped is whether no manager runs.
@@ -33,10 +39,14 @@ func TestHandBack(t *testing.T) {
 		out, errOut, err string
 		left             []string
 	}{
-		{reason: "it is removed", stored: "v1beta1", errOut: "1 of 1 objects changed: v1.7.9 has taken over\n"},
+		{reason: "it is removed", stored: "v1beta1", errOut: "1 of 1 objects changed: v1.7.9 has taken over\n" + advice},
 		{
 			reason: "a dry run shows it", stored: "v1beta1", dryRun: true, left: []string{clusterv1.MachineSetFinalizer},
 			out: "remove finalizer cluster.x-k8s.io/machineset from MachineSet ns/s\n", errOut: "v1.7.9 can take over: 1 of 1 objects will be changed when it runs\n",
+		},
+		{
+			reason: "definitions with v1beta2 will be replaced", stored: "v1beta1", dryRun: true, serves: true, left: []string{clusterv1.MachineSetFinalizer},
+			out: "remove finalizer cluster.x-k8s.io/machineset from MachineSet ns/s\n", errOut: "v1.7.9 can take over: 1 of 1 objects will be changed when it runs\n" + advice,
 		},
 		{
 			reason: "v1.7 could not read the objects", stored: "v1beta2", left: []string{clusterv1.MachineSetFinalizer},
@@ -65,7 +75,7 @@ func TestHandBack(t *testing.T) {
 					ObjectMeta: metav1.ObjectMeta{Name: plural + ".cluster.x-k8s.io"},
 					Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 						Names:    apiextensionsv1.CustomResourceDefinitionNames{Kind: kind},
-						Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1beta2", Storage: true}},
+						Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1beta2", Served: tc.serves, Storage: true}},
 					},
 					Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{tc.stored}},
 				})

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -100,20 +101,24 @@ func TestCheckKubeconfig(t *testing.T) {
 	}
 }
 
-// testKind creates a kind and waits until it is served.
-func testKind(t *testing.T, group string) schema.GroupVersionKind {
+// testKind creates a kind, which is stored as v1, and waits until it is served. more are further versions of it.
+func testKind(t *testing.T, group string, more ...string) schema.GroupVersionKind {
 	t.Helper()
+	var versions []any
+	for _, name := range append([]string{"v1"}, more...) {
+		versions = append(versions, map[string]any{
+			"name": name, "served": true, "storage": name == "v1",
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		})
+	}
 	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Thing"}
 	crd := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "things." + group},
 		"spec": map[string]any{
 			"group": group, "scope": "Namespaced",
-			"names": map[string]any{"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
+			"names":    map[string]any{"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+			"versions": versions,
 		},
 	}}
 	create(t, crd)
@@ -214,6 +219,46 @@ func TestGarbageIsCollected(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The garbage collector has seen the dependent in the newest version. Then this version is removed, as when older definitions are installed
+// again.
+func TestGarbageOfARemovedVersionIsCollected(t *testing.T) {
+	t.Parallel()
+	kind, ns := testKind(t, "downgraded.example.com", "v2"), newNamespace(t)
+	owned := func(suffix string) (owner, dependent client.Object) {
+		owner = thing(kind, ns, "owner-"+suffix, nil)
+		create(t, owner)
+		dependent = thing(kind, ns, "dependent-"+suffix, owner)
+		create(t, dependent)
+		return owner, dependent
+	}
+	collected := func(owner, dependent client.Object) {
+		t.Helper()
+		if err := shared.client.Delete(t.Context(), owner, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, dependent, listOf(kind))
+	}
+	owner, dependent := owned("later")
+	collected(owned("now"))
+
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	crd.SetName("things." + kind.Group)
+	if err := shared.client.Patch(t.Context(), crd, client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/spec/versions/1"}]`))); err != nil {
+		t.Fatal(err)
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
+		_, err := shared.kubernetes.Discovery().ServerResourcesForGroupVersion(kind.Group + "/v2")
+		return apierrors.IsNotFound(err), nil
+	})
+	if err != nil {
+		t.Fatalf("v2 is still served: %v", err)
+	}
+	collected(owned("after")) // Now the garbage collector has noticed.
+	collected(owner, dependent)
 }
 
 func TestNamespaceIsDeletedWithItsContent(t *testing.T) {

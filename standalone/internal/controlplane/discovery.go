@@ -2,10 +2,14 @@ package controlplane
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
@@ -23,11 +27,16 @@ type watchedDiscovery struct {
 
 	asks  atomic.Int32 // remaining rounds that request it from the server
 	known []*metav1.APIResourceList
+
+	// watched are the versions that were preferred. lost is closed when one of them is no longer served, but another one of its kind is.
+	watched map[schema.GroupVersionResource]bool
+	lost    chan struct{}
+	once    sync.Once
 }
 
 // newWatchedDiscovery watches CRDs through an informer that the garbage collector needs anyway.
 func newWatchedDiscovery(d discovery.ServerResourcesInterface, m metadatainformer.SharedInformerFactory) (*watchedDiscovery, error) {
-	w := &watchedDiscovery{ServerResourcesInterface: d}
+	w := &watchedDiscovery{ServerResourcesInterface: d, watched: map[schema.GroupVersionResource]bool{}, lost: make(chan struct{})}
 	changed := func() { w.asks.Store(extraRounds) }
 	crds := m.ForResource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	_, err := crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -54,7 +63,42 @@ func (w *watchedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList
 		return found, err
 	}
 	w.known = found
+	if w.hasLost(found) {
+		w.once.Do(func() { close(w.lost) })
+	}
 	return found, nil
+}
+
+// hasLost reports whether a version that was preferred is no longer served, but the kind is.
+func (w *watchedDiscovery) hasLost(preferred []*metav1.APIResourceList) bool {
+	served := map[schema.GroupResource]schema.GroupVersionResource{}
+	for _, list := range preferred {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // The API server does not send such.
+		}
+		for i := range list.APIResources {
+			r := version.WithResource(list.APIResources[i].Name)
+			served[r.GroupResource()] = r
+			w.watched[r] = true
+		}
+	}
+	for r := range w.watched {
+		now, ok := served[r.GroupResource()]
+		if !ok || now == r {
+			continue
+		}
+		list, err := w.ServerResourcesForGroupVersion(r.GroupVersion().String())
+		switch {
+		case apierrors.IsNotFound(err):
+			return true
+		case err != nil:
+			w.asks.Store(extraRounds)
+		case !slices.ContainsFunc(list.APIResources, func(a metav1.APIResource) bool { return a.Name == r.Resource }):
+			return true
+		}
+	}
+	return false
 }
 
 // namespaced returns the namespaced kinds.
