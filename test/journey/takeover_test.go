@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -27,7 +28,10 @@ func TestUpgradeFromV17(t *testing.T) {
 	tools := shared.Management(t).Tools
 	r, w := NewPublished(t, tools)
 	c := w.Subject(NewCluster("kept", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
+	plain := w.plainNeighbor()
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	plain.Eventually("the Cluster without a class becomes ready", plainIsReady...)
+	wantPlain := plain.objects()
 	if old := w.storeOldVersions(); old < 15 {
 		t.Errorf("only %d CRDs have stored old versions", old)
 	}
@@ -51,6 +55,10 @@ func TestUpgradeFromV17(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantObjects, w.objects()); diff != "" {
 		t.Errorf("objects of the Cluster (-before +after):\n%s", diff)
+	}
+	plain.Eventually("the Cluster without a class stays ready", plainIsReady...)
+	if diff := cmp.Diff(wantPlain, plain.objects()); diff != "" {
+		t.Errorf("objects of the Cluster without a class (-before +after):\n%s", diff)
 	}
 	if wantSecrets != w.secretContent() {
 		t.Error("Secrets of the Cluster have changed") // Their content must not be in a log.
@@ -76,9 +84,42 @@ func TestUpgradeFromV17(t *testing.T) {
 	c.Change(SetWorkers(1))
 	c.Eventually("providers reconcile what is stored in another version", Ready, Workers(1), c.WorkloadMatches)
 	c.HandedBack()
+	plain.Eventually("the Cluster without a class stays ready in the hands of the previous version", plainIsReady...)
+	if diff := cmp.Diff(wantPlain, plain.objects()); diff != "" {
+		t.Errorf("objects of the Cluster without a class (-before +handed back):\n%s", diff)
+	}
 	c.Change(SetWorkers(2))
 	c.Eventually("the Cluster is as the previous version wants it", Ready, Workers(2), c.WorkloadMatches)
 	c.Gone()
+	plain.Gone()
+}
+
+// plainCheck is a health check of the worker of a Plain Cluster.
+const plainCheck = `
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachineHealthCheck
+metadata: {name: workers}
+spec:
+  clusterName: c
+  selector: {matchLabels: {cluster.x-k8s.io/deployment-name: workers}}
+  unhealthyConditions: [{type: Ready, status: Unknown, timeout: 5m}]
+`
+
+// plainIsReady are the conditions of plainNeighbor's Cluster.
+var plainIsReady = []Condition{Ready, ControlPlanes(1), Workers(1), Pools(1)} // a constant list
+
+// plainNeighbor creates a Cluster without a class in a namespace of its own: with a MachinePool, a health check, and what a
+// ClusterResourceSet applies.
+func (w *World) plainNeighbor() *Subject {
+	w.t.Helper()
+	n := w.Management.World(w.t)
+	n.Applied(manifests("pod-network", n.podNetwork()), resourceSet("network", "ApplyOnce", "ConfigMap/pod-network"))
+	c := n.Plain(Plain{ControlPlanes: 1, Workers: 1}.String() + plainCheck)
+	c.Applied(c.poolObjects("pool", 1)...)
+	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels = map[string]string{"network": "ours"} })
+	c.Eventually("the pod network is applied", c.bound("network ConfigMap/pod-network=true"))
+	return c
 }
 
 // objects returns the objects of all components of a version that v1.7 has.
