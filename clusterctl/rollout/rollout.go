@@ -31,8 +31,8 @@ func New(c client.Client, namespace string, warn func(format string, args ...any
 	return &Rollouts{Client: c, Namespace: namespace, Now: time.Now, Backoff: retry.DefaultBackoff, Warn: warn}
 }
 
-// Restart replaces all Machines of a resource, by setting spec.rolloutAfter to the current time. A paused resource, or one
-// that has a rollout scheduled, is an error.
+// Restart replaces all Machines of a resource, by setting spec.rolloutAfter to the next second. A paused resource, or one that has a
+// rollout scheduled, is an error.
 func (r *Rollouts) Restart(ctx context.Context, res Resource) error {
 	return r.change(ctx, res, "restart", func(s subject) error {
 		now := r.Now()
@@ -43,8 +43,8 @@ func (r *Rollouts) Restart(ctx context.Context, res Resource) error {
 			return fmt.Errorf("a rollout is already scheduled, by spec.rolloutAfter %s: wait until then, or remove the field",
 				after.UTC().Format(time.RFC3339))
 		}
-		// The field has a precision of seconds.
-		s.setRolloutAfter(metav1.NewTime(now.UTC().Truncate(time.Second)))
+		// Creation times are in seconds, as the field is, and what was created in the same second is not replaced.
+		s.setRolloutAfter(metav1.NewTime(now.UTC().Truncate(time.Second).Add(time.Second)))
 		return nil
 	})
 }

@@ -105,8 +105,8 @@ func TestOperations(t *testing.T) {
 		want      outcome
 		err       string
 	}{
-		{"restart sets rolloutAfter to the current second", md(nil), restart, outcome{After: at(now), Labels: labels, Version: "v1.30.0"}, ""},
-		{"a past rollout does not prevent another", md(after(now.Add(-time.Hour))), restart, outcome{After: at(now), Labels: labels, Version: "v1.30.0"}, ""},
+		{"restart sets rolloutAfter to the next second", md(nil), restart, outcome{After: at(now.Add(time.Second)), Labels: labels, Version: "v1.30.0"}, ""},
+		{"a past rollout does not prevent another", md(after(now.Add(-time.Hour))), restart, outcome{After: at(now.Add(time.Second)), Labels: labels, Version: "v1.30.0"}, ""},
 		{"a scheduled rollout prevents restart", md(after(now.Add(time.Hour))), restart, outcome{After: at(now.Add(time.Hour)), Labels: labels, Version: "v1.30.0"}, "cannot restart machinedeployment/md in namespace ns: a rollout is already scheduled, by spec.rolloutAfter 2030-01-02T13:00:00Z"},
 		{"a paused MachineDeployment cannot restart", md(paused), restart, outcome{Paused: true, Labels: labels, Version: "v1.30.0"}, "it is paused: run `clusterctl alpha rollout resume machinedeployment/md -n ns` first"},
 		{"pause sets spec.paused", md(nil), pause, outcome{Paused: true, Labels: labels, Version: "v1.30.0"}, ""},
@@ -119,7 +119,7 @@ func TestOperations(t *testing.T) {
 		{"a negative revision is an error", md(nil), undo(-1), outcome{Labels: labels, Version: "v1.30.0"}, "--to-revision is -1"},
 		{"a paused MachineDeployment cannot be rolled back", md(paused), undo(0), outcome{Paused: true, Labels: labels, Version: "v1.30.0"}, "cannot undo machinedeployment/md in namespace ns: it is paused"},
 		{"a first revision has no previous one", md(func(d *clusterv1beta1.MachineDeployment) { d.UID = "other" }), undo(0), outcome{Labels: labels, Version: "v1.30.0"}, "it has no earlier revision"},
-		{"a control plane has rolloutAfter, too", kcp(other), restart, outcome{After: at(now), Annotations: other}, ""},
+		{"a control plane has rolloutAfter, too", kcp(other), restart, outcome{After: at(now.Add(time.Second)), Annotations: other}, ""},
 		{"a paused control plane cannot restart", kcp(pausedKCP), restart, outcome{Paused: true, Annotations: pausedKCP}, "clusterctl alpha rollout resume kubeadmcontrolplane/kcp -n ns"},
 		{"a control plane is paused by its annotation", kcp(other), pause, outcome{Paused: true, Annotations: map[string]string{"other": "x", clusterv1beta1.PausedAnnotation: "true"}}, ""},
 		{"the annotation counts whatever its value", kcp(pausedKCP), pause, outcome{Paused: true, Annotations: pausedKCP}, "it is already paused"},

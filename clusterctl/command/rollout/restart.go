@@ -17,7 +17,7 @@ func NewRestart(f *factory.Factory, runF func(context.Context, *Options) error) 
 		Short: "Restart a cluster-api resource",
 		Long: `Replace all Machines of a MachineDeployment or KubeadmControlPlane, by the strategy of its rollout.
 
-The command sets spec.rolloutAfter to the current time. It fails if the resource is paused, or if
+The command sets spec.rolloutAfter to the next second. It fails if the resource is paused, or if
 spec.rolloutAfter is in the future.`,
 		Example: `  # Replace the Machines of a MachineDeployment
   clusterctl rollout restart machinedeployment/my-md-0
