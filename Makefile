@@ -91,7 +91,7 @@ test: bin/capi managers kubeadm-programs ## Run all tests: unit, compatibility, 
 	@hack/test.sh
 
 .PHONY: e2e
-e2e: bin/capi ## Test whole clusters on real machines in Docker, about 21 minutes (E2E_FLAGS, for example -run TestClass).
+e2e: bin/capi ## Test whole clusters on real machines in Docker, about 5 minutes; make soak has more (E2E_FLAGS, for example -run TestClass).
 	@hack/e2e.sh $(E2E_FLAGS)
 
 .PHONY: race

@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
 # All tests: unit, compatibility, journeys with a real API server, and a sample of faults. Journeys, which mostly wait, and then other tests
-# of whole clusters and the other modules run beside the other packages of the root module, one at a time each, so that 2 cores are busy,
-# and requests still get their answers in time. All run, even if some fail.
+# of whole clusters run beside the other packages of the root module, one at a time each, so that 2 cores are busy, and requests still get
+# their answers in time. Then come the other modules. All run, even if some fail.
 set -uom pipefail # -m: what runs in the background is a process group, which can be ended as a whole.
 cd "$(dirname "$0")/.."
 export CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_KUBEADM=1
 readonly flags=(-vet=off -timeout 45m) # golangci-lint runs vet, with more analyzers.
 
-readonly whole='/test/(journey|fault|permission|book)$' # What tests whole clusters, half of all in time, together with the modules.
+readonly whole='/test/(journey|fault|permission|book)$' # What tests whole clusters, half of all in time.
 
-whole_clusters_and_modules() {
-	local failed=0 module
+whole_clusters() {
+	local failed=0
 	go test "${flags[@]}" ./test/journey || failed=1
 	go test "${flags[@]}" -p 1 ./test/fault ./test/permission ./test/book || failed=1
-	for module in $(git ls-files '*/go.mod' | xargs -n1 dirname | sort); do
-		echo "module $module"
-		(cd "$module" && go test "${flags[@]}" -p 1 ./...) || failed=1
-	done
 	return $failed
 }
 
-whole_clusters_and_modules &
+whole_clusters &
 beside=$!
 trap 'kill -- -$beside 2>/dev/null' EXIT
 failed=0
 # Compilers and linkers of these packages leave API servers of journeys the time to respond.
 nice -n 5 go test "${flags[@]}" -p 1 $(go list ./... | grep -vE "$whole") || failed=1
 wait $beside || failed=1
+for module in $(git ls-files '*/go.mod' | xargs -n1 dirname | sort); do
+	echo "module $module"
+	(cd "$module" && go test "${flags[@]}" ./...) || failed=1
+done
 exit $failed

@@ -21,6 +21,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -28,6 +29,7 @@ import (
 // certificates, taints, kubelets that are changed in place, and the order of a drain. No Machine is replaced except the one that is
 // drained.
 func TestFeatures(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := featured.World(t)
 	w.Patient()

@@ -17,6 +17,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/packages/replace/journal"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -38,6 +39,7 @@ const simulated = "simulated"
 // the leader of the operator is deleted, and killed, while it changes a provider, and the certificates of all webhooks are rotated. Webhooks
 // respond all the time, and each provider is installed, and rolled out, once. In the end, a provider is deleted.
 func TestOperator(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

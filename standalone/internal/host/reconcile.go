@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -47,11 +49,18 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 
 // report writes what is observed of a Deployment: first its ReplicaSet, as a Deployment that is ready has one that is.
 func (h *host) report(ctx context.Context, d *appsv1.Deployment, seen observation) (ctrl.Result, error) {
-	if err := h.publish(ctx, d, seen); err != nil {
-		return ctrl.Result{}, err
+	result, err := ctrl.Result{}, h.publish(ctx, d, seen)
+	if err == nil {
+		result, err = h.writeStatus(ctx, d, seen)
 	}
-	return h.writeStatus(ctx, d, seen)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: cacheDelay}, nil // The cache does not have the newest version yet.
+	}
+	return result, err
 }
+
+// cacheDelay is how long to wait until the cache has what was just written.
+const cacheDelay = 50 * time.Millisecond
 
 // stopAll stops the instances of a Deployment.
 func (h *host) stopAll(key types.NamespacedName) {
@@ -105,7 +114,8 @@ func (h *host) writeStatus(ctx context.Context, d *appsv1.Deployment, seen obser
 	}
 	before := d.DeepCopy()
 	d.Status = status
-	if err := h.client.Status().Patch(ctx, d, client.MergeFrom(before)); err != nil {
+	// Not a patch: one that is made from a status that is no longer the stored one would keep fields of that.
+	if err := h.client.Status().Update(ctx, d); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("write the status of Deployment %s/%s: %w", d.Namespace, d.Name, err))
 	}
 	if mentions(before, seen.message) {

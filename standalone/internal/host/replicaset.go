@@ -46,7 +46,7 @@ func (h *host) publish(ctx context.Context, d *appsv1.Deployment, seen observati
 	if equality.Semantic.DeepEqual(before.Status, current.Status) {
 		return nil
 	}
-	if err := h.client.Status().Patch(ctx, current, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := h.client.Status().Update(ctx, current); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the status of ReplicaSet %s/%s: %w", current.Namespace, current.Name, err)
 	}
 	return nil
