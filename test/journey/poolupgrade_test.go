@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // versionedPatches returns patches of a class that make the bootstrap data and the infrastructure of MachinePools depend on their
@@ -91,6 +92,7 @@ func TestPoolOfVersionedClass(t *testing.T) {
 // TestPoolUpgradeWithoutWorkloadCluster lets the workload cluster stop responding in the middle of a pool's upgrade: no Machine is
 // replaced meanwhile, and the upgrade continues afterwards.
 func TestPoolUpgradeWithoutWorkloadCluster(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
