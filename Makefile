@@ -106,6 +106,10 @@ soak: bin/capi managers ## Run everything that takes too long for each change, i
 fuzz: ## Run all fuzz tests for FUZZ_TIME in total, one hour by default (see hack/fuzz.sh).
 	@hack/fuzz.sh
 
+.PHONY: docs
+docs: bin/clusterctl ## Write the book as a site into out/docs; clusterctl docs serves the same.
+	@bin/clusterctl docs --output-dir $(OUT)/docs
+
 .PHONY: lint
 lint: ## Run the linters, including the house rules, and check the licenses of dependencies.
 	@hack/lint.sh
