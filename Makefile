@@ -107,8 +107,9 @@ fuzz: ## Run all fuzz tests for FUZZ_TIME in total, one hour by default (see hac
 	@hack/fuzz.sh
 
 .PHONY: docs
-docs: bin/clusterctl ## Write the book as a site into out/docs; clusterctl docs serves the same.
-	@bin/clusterctl docs --output-dir $(OUT)/docs
+docs: ## Write the book as a site into out/docs, with the reference pages of all programs.
+	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS)" -o $(abspath $(OUT))/write-docs ./cmd/docs
+	@rm -rf $(OUT)/docs && $(OUT)/write-docs --output-dir $(OUT)/docs
 
 .PHONY: lint
 lint: ## Run the linters, including the house rules, and check the licenses of dependencies.

@@ -39,11 +39,16 @@ type Options struct {
 	Address string
 	// OutputDir, if set, is the directory that the book is written into instead.
 	OutputDir string
+	// Pages returns the generated pages of the book.
+	Pages func() ([]manual.Generated, error)
 }
 
-// New returns the command of a program. runF, if not nil, is run instead.
-func New(program string, info version.Info, runF func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Version: info}
+// Pages returns the generated pages of a program's book, given its root command.
+type Pages func(root *cobra.Command) ([]manual.Generated, error)
+
+// New returns the command of a program. pages, which may be nil, returns the generated pages of the book. runF, if not nil, is run instead.
+func New(program string, info version.Info, pages Pages, runF func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Version: info, Pages: func() ([]manual.Generated, error) { return nil, nil }}
 	cmd := &cobra.Command{
 		Use:   "docs",
 		Short: "Read the book of this version in a browser",
@@ -66,6 +71,9 @@ machine. With --output-dir, the book is written into a directory instead, for re
 				return fmt.Errorf("--address and --output-dir exclude each other: the book is either served or written")
 			}
 			o.Out = cmd.OutOrStdout()
+			if pages != nil {
+				o.Pages = func() ([]manual.Generated, error) { return pages(cmd.Root()) }
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if runF != nil {
@@ -85,7 +93,11 @@ machine. With --output-dir, the book is written into a directory instead, for re
 }
 
 func run(ctx context.Context, o *Options) error {
-	site, err := manual.New(o.Version)
+	pages, err := o.Pages()
+	if err != nil {
+		return fmt.Errorf("generating reference pages: %w", err)
+	}
+	site, err := manual.New(o.Version, pages...)
 	if err != nil {
 		return fmt.Errorf("rendering the book: %w", err)
 	}

@@ -47,7 +47,7 @@ func code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkS
 
 // colored returns code as HTML, with elements around comments and the keys of YAML.
 func colored(mark, code string) string {
-	comment := map[string]string{"sh": "#", "yaml": "#", "go": "//"}[mark]
+	comment := map[string]string{"sh": "#", "example": "#", "yaml": "#", "go": "//"}[mark]
 	var out strings.Builder
 	for line := range strings.Lines(code) {
 		line, end := strings.TrimSuffix(line, "\n"), "\n"

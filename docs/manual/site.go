@@ -46,32 +46,50 @@ type link struct {
 	Current   bool
 }
 
+// Generated is a page that is not one of the files of the book, because what it describes is in the program.
+type Generated struct {
+	book.Page
+	// Chapter is the title of the chapter whose last page it is.
+	Chapter string
+	// Source is the page in Markdown.
+	Source []byte
+}
+
 // site is what is known while pages are rendered.
 type site struct {
 	chapters []book.Chapter
 	order    []book.Page
 	files    fs.FS
-	version  version.Info
-	template *template.Template
-	entries  []entry
+	// generated has the sources of pages that are not in files.
+	generated map[string][]byte
+	version   version.Info
+	template  *template.Template
+	entries   []entry
 }
 
-// New renders the book, with the version of the program that has it.
-func New(info version.Info) (Site, error) {
+// New renders the book, with the version of the program that has it, and pages that the program generates.
+func New(info version.Info, generated ...Generated) (Site, error) {
 	chapters, err := book.Contents()
 	if err != nil {
 		return nil, err
 	}
-	return build(book.Files(), chapters, info)
+	return build(book.Files(), chapters, info, generated...)
 }
 
 // build renders the pages of chapters, and the index page before them.
-func build(files fs.FS, chapters []book.Chapter, info version.Info) (Site, error) {
+func build(files fs.FS, chapters []book.Chapter, info version.Info, generated ...Generated) (Site, error) {
+	sources, chapters, err := withGenerated(chapters, generated)
+	if err != nil {
+		return nil, err
+	}
 	page, err := template.ParseFS(assets, "assets/page.html")
 	if err != nil {
 		return nil, err
 	}
-	s := &site{chapters: chapters, files: files, version: info, template: page, order: []book.Page{{File: book.Index, Title: "Contents"}}}
+	s := &site{
+		chapters: chapters, order: []book.Page{{File: book.Index, Title: "Contents"}},
+		files: files, generated: sources, version: info, template: page,
+	}
 	known := map[string]bool{book.Index: true}
 	for _, chapter := range chapters {
 		s.order = append(s.order, chapter.Pages...)
@@ -97,10 +115,34 @@ func build(files fs.FS, chapters []book.Chapter, info version.Info) (Site, error
 	return out, nil
 }
 
+// withGenerated returns the sources of generated pages, and the chapters with these pages.
+func withGenerated(chapters []book.Chapter, generated []Generated) (map[string][]byte, []book.Chapter, error) {
+	sources := map[string][]byte{}
+	chapters = slices.Clone(chapters)
+	for _, page := range generated {
+		at := slices.IndexFunc(chapters, func(c book.Chapter) bool { return c.Title == page.Chapter })
+		if at < 0 {
+			return nil, nil, fmt.Errorf("%s: the book has no chapter %q", page.File, page.Chapter)
+		}
+		chapters[at].Pages = append(slices.Clip(chapters[at].Pages), page.Page)
+		sources[page.File] = page.Source
+	}
+	return sources, chapters, nil
+}
+
+// read returns the source of a page, and where the source is on the web; nowhere if the page is generated.
+func (s *site) read(page string) ([]byte, string, error) {
+	if source, ok := s.generated[page]; ok {
+		return source, "", nil
+	}
+	source, err := fs.ReadFile(s.files, page)
+	return source, Repository + "/blob/" + revision(s.version) + "/" + folder + "/" + page, err
+}
+
 // page adds the page at a position of the order to the site, and its sections to the entries of the search.
 func (s *site) page(out Site, at int, resolve func(string) (string, bool, error)) error {
 	p := s.order[at]
-	source, err := fs.ReadFile(s.files, p.File)
+	source, from, err := s.read(p.File)
 	if err != nil {
 		return err
 	}
@@ -108,10 +150,7 @@ func (s *site) page(out Site, at int, resolve func(string) (string, bool, error)
 	if err != nil {
 		return err
 	}
-	v := view{
-		Title: d.sections[0].heading, Version: s.version.GitVersion, Home: home, Body: d.body,
-		Source: Repository + "/blob/" + revision(s.version) + "/" + folder + "/" + p.File,
-	}
+	v := view{Title: d.sections[0].heading, Version: s.version.GitVersion, Home: home, Source: from, Body: d.body}
 	for _, chapter := range s.chapters {
 		c := viewChapter{Title: chapter.Title}
 		for _, other := range chapter.Pages {

@@ -198,6 +198,27 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestGenerated checks that generated pages are part of the book, without a source.
+func TestGenerated(t *testing.T) {
+	files := fstest.MapFS{"README.md": {Data: []byte("# Home")}, "a.md": {Data: []byte("# A")}}
+	chapters := []book.Chapter{{Title: "One", Pages: []book.Page{{File: "a.md", Title: "A"}}}, {Title: "Two"}}
+	page := Generated{Page: book.Page{File: "g.md", Title: "G"}, Chapter: "One", Source: []byte("# G\n\n[a](a.md)")}
+	site, err := build(files, chapters, version.Info{}, page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(site["g.html"]); !strings.Contains(text, `<a href="a.html">a</a>`) || strings.Contains(text, "Source of this page") {
+		t.Errorf("the page is\n%s", text)
+	}
+	if !strings.Contains(string(site["a.html"]), `<a rel="next" href="g.html">`) || len(chapters[0].Pages) != 1 {
+		t.Error("the page is not the last one of its chapter, or the chapters of the caller have changed")
+	}
+	page.Chapter = "Three"
+	if _, err := build(files, chapters, version.Info{}, page); err == nil || err.Error() != `g.md: the book has no chapter "Three"` {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, tc := range []struct{ reason, page, want string }{
 		{"a page that does not exist", "# A\n[x](b.md)", "a.md: the link b.md leads to no page"},

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	docs "sigs.k8s.io/cluster-api/docs/command"
 )
 
 // Command groups in the help output.
@@ -88,8 +87,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
-			newAlpha(f), newCheck(f), newConfig(f), convert.New(f, nil), docs.New("clusterctl", f.Version, nil), newCompletion(f),
-			newVersion(f),
+			newAlpha(f), newCheck(f), newConfig(f), convert.New(f, nil), newDocs(f), newCompletion(f), newVersion(f),
 		}},
 	} {
 		if len(group.commands) == 0 {

@@ -20,6 +20,9 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade"
 	"sigs.k8s.io/cluster-api/clusterctl/command/wait"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	docs "sigs.k8s.io/cluster-api/docs/command"
+	"sigs.k8s.io/cluster-api/docs/manual"
+	"sigs.k8s.io/cluster-api/docs/reference"
 )
 
 // verb completes a command that only groups subcommands.
@@ -118,6 +121,13 @@ func newDescribe(f *factory.Factory) *cobra.Command {
 		Long:    "Describe the status of workload clusters.",
 		Example: "  # Show the state of a workload cluster\n  clusterctl describe cluster my-cluster",
 	}, describe.NewCluster(f, nil))
+}
+
+// newDocs returns the command `clusterctl docs`, whose book has a page with all commands.
+func newDocs(f *factory.Factory) *cobra.Command {
+	return docs.New("clusterctl", f.Version, func(root *cobra.Command) ([]manual.Generated, error) {
+		return []manual.Generated{reference.Commands(root)}, nil
+	}, nil)
 }
 
 func newGenerate(f *factory.Factory) *cobra.Command {

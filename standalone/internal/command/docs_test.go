@@ -13,7 +13,7 @@ import (
 // TestDocs writes the book of capi.
 func TestDocs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "book")
-	cmd := command.New(nil)
+	cmd := command.New(nil, nil)
 	cmd.SetArgs([]string{"docs", "--output-dir", dir})
 	cmd.SetOut(io.Discard)
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
