@@ -27,7 +27,7 @@ var (
 
 // index is what the script of the site searches.
 type index struct {
-	// Sections are page, heading, link and the start of the text.
+	// Sections are page, heading, link and the start of the text. The heading of a page's start is the page.
 	Sections [][4]string `json:"sections"`
 	// Terms are pairs of sections and weights, by word.
 	Terms map[string][]int `json:"terms"`
@@ -44,7 +44,11 @@ func indexed(entries []entry) *index {
 	x := &index{Terms: map[string][]int{}}
 	counts := map[string]map[int]int{}
 	for i, e := range entries {
-		x.Sections = append(x.Sections, [4]string{e.page, e.heading, e.link(), start(cmp.Or(e.summary, e.text))})
+		heading := e.heading
+		if e.level == 1 {
+			heading = e.page
+		}
+		x.Sections = append(x.Sections, [4]string{e.page, heading, e.link(), start(cmp.Or(e.summary, e.text))})
 		for _, term := range terms(e.summary + " " + e.text) {
 			if counts[term] == nil {
 				counts[term] = map[int]int{}

@@ -21,7 +21,8 @@ import (
 // Chapter is the chapter of generated pages.
 const Chapter = "Reference"
 
-// Elsewhere is an annotation of commands, such as kubectl in capi, whose subcommands are documented elsewhere. The value is the URL.
+// Elsewhere is an annotation of commands whose subcommands are not listed. The value is the URL of their documentation, such as that of kubectl
+// in capi; it may be empty if the description of the command says where it is.
 const Elsewhere = "docs.cluster.x-k8s.io/elsewhere"
 
 var (
@@ -54,7 +55,8 @@ func list(out *strings.Builder, parent *cobra.Command) {
 		if !cmd.IsAvailableCommand() || cmd.Name() == "help" {
 			continue
 		}
-		leaf := cmd.Name() == "completion" || cmd.Annotations[Elsewhere] != "" || !cmd.HasAvailableSubCommands()
+		_, elsewhere := cmd.Annotations[Elsewhere]
+		leaf := cmd.Name() == "completion" || elsewhere || !cmd.HasAvailableSubCommands()
 		if own := cmd.LocalFlags(); leaf || len(visible(own)) > 0 {
 			command(out, cmd, own)
 		}
@@ -82,7 +84,9 @@ func command(out *strings.Builder, cmd *cobra.Command, own *pflag.FlagSet) {
 	}
 	fmt.Fprintf(out, "## %s\n\n%s\n", cmd.CommandPath(), prose(description))
 	if url, ok := cmd.Annotations[Elsewhere]; ok {
-		fmt.Fprintf(out, "Its subcommands and flags are [documented elsewhere](%s).\n\n", url)
+		if url != "" {
+			fmt.Fprintf(out, "Its subcommands and flags are [documented elsewhere](%s).\n\n", url)
+		}
 		return
 	}
 	fmt.Fprintf(out, "```text\n%s\n```\n\n", cmd.UseLine())

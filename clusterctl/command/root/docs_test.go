@@ -29,7 +29,9 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s is not in the book", cmd.CommandPath())
 		}
 		for _, sub := range cmd.Commands() {
-			visit(sub)
+			if sub.Name() != "alpha" { // It has other names of commands that are in the book.
+				visit(sub)
+			}
 		}
 	}
 	visit(NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil)))

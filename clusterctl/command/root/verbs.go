@@ -51,6 +51,8 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 		Short:   "Commands for features in alpha",
 		Long:    "Previous names of commands: `clusterctl rollout` and `clusterctl plan` do the same.",
 		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
+
+		Annotations: map[string]string{reference.Elsewhere: ""},
 	}, newRollout(f, "alpha rollout"), verb(&cobra.Command{
 		Use:     "topology SUBCOMMAND",
 		Short:   "Commands for clusters that use managed topologies",

@@ -1,4 +1,4 @@
-// Search, the choice of colors, and buttons that copy code. Without scripts, everything else of the site works.
+// Search, the choice of colors, buttons that copy code, and the place in the contents. Without scripts, everything else of the site works.
 "use strict";
 
 // limit is how many results are shown, most the number of words of a query that are looked up.
@@ -135,7 +135,13 @@ function copyButtons() {
   }
 }
 
+// showCurrent scrolls the contents, not the page, to the current page.
+function showCurrent() {
+  const contents = document.getElementById("manual-contents"), current = contents.querySelector("[aria-current]");
+  if (current) contents.scrollTop = current.offsetTop - contents.clientHeight / 3;
+}
+
 if (typeof document !== "undefined") {
   try { setTheme(localStorage.getItem("theme") || ""); } catch { /* The same. */ }
-  document.addEventListener("DOMContentLoaded", () => { search(); theme(); copyButtons(); });
+  document.addEventListener("DOMContentLoaded", () => { search(); theme(); copyButtons(); showCurrent(); });
 }
