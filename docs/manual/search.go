@@ -31,6 +31,14 @@ type index struct {
 	Sections [][4]string `json:"sections"`
 	// Terms are pairs of sections and weights, by word.
 	Terms map[string][]int `json:"terms"`
+	// Ignored are words that are in no term, and that are left out of queries.
+	Ignored []string `json:"ignored"`
+}
+
+// ignored are words of questions that do not tell what is looked for.
+func ignored() []string {
+	return strings.Fields("a an and are as at be by can do does for from has how i if in is it my not of on or that the this to " +
+		"what when where which why with")
 }
 
 // entry is a section with its page.
@@ -41,7 +49,7 @@ type entry struct {
 
 // indexed returns the index of sections.
 func indexed(entries []entry) *index {
-	x := &index{Terms: map[string][]int{}}
+	x := &index{Terms: map[string][]int{}, Ignored: ignored()}
 	counts := map[string]map[int]int{}
 	for i, e := range entries {
 		heading := e.heading
@@ -77,6 +85,9 @@ func indexed(entries []entry) *index {
 				raise(term, i, inTitle)
 			}
 		}
+	}
+	for _, word := range x.Ignored {
+		delete(weights, term(word))
 	}
 	for term, sections := range weights {
 		for section := range entries {

@@ -51,6 +51,7 @@ func TestSearch(t *testing.T) {
 		{"a name in camel case, by its parts", "machine pool", "machinepools.html"},
 		{"a heading", "authentication and authorization", "standalone.html#authentication-and-authorization"},
 		{"a flag in a heading or a text", "--encryption-keys", "standalone.html#secrets-are-encrypted"},
+		{"a question", "how do I upgrade providers?", "upgrade.html"},
 		{"a word in one text alone", "corefile", "fuzzing.html"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestSearch(t *testing.T) {
 			}
 		})
 	}
-	for _, query := range []string{"", " -- ", "qxzqxz"} {
+	for _, query := range []string{"", " -- ", "qxzqxz", "how is the"} {
 		if found := search(query); len(found) > 0 {
 			t.Errorf("%q: want nothing, got %q", query, links3(found))
 		}

@@ -21,8 +21,8 @@ import (
 // Chapter is the chapter of generated pages.
 const Chapter = "Reference"
 
-// Elsewhere is an annotation of commands whose subcommands are not listed. The value is the URL of their documentation, such as that of kubectl
-// in capi; it may be empty if the description of the command says where it is.
+// Elsewhere is an annotation of commands whose subcommands are not listed. The value is the URL of their documentation, such as that of
+// kubectl in capi; it may be empty if the description of the command says where it is.
 const Elsewhere = "docs.cluster.x-k8s.io/elsewhere"
 
 var (

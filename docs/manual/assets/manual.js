@@ -4,9 +4,9 @@
 // limit is how many results are shown, most the number of words of a query that are looked up.
 const limit = 30, most = 10;
 
-// queryTerms returns the words of a query as the index has them.
-function queryTerms(query) {
-  const words = query.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean)
+// queryTerms returns the words of a query as the index has them, without those that are ignored.
+function queryTerms(query, ignored) {
+  const words = query.toLowerCase().split(/[^a-z0-9]+/).filter((word) => word && !ignored.includes(word))
     .map((word) => (word.length > 3 && word.endsWith("s") && !word.endsWith("ss") ? word.slice(0, -1) : word));
   return [...new Set(words)].slice(0, most);
 }
@@ -15,7 +15,7 @@ function queryTerms(query) {
 // A word also matches words that start with it, at half of their weight.
 function rank(index, query) {
   const found = new Map();
-  for (const word of queryTerms(query)) {
+  for (const word of queryTerms(query, index.ignored)) {
     const best = new Map();
     for (const term of Object.keys(index.terms)) {
       if (!term.startsWith(word)) continue;
