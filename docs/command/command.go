@@ -46,8 +46,9 @@ type Options struct {
 // Pages returns the generated pages of a program's book, given its root command.
 type Pages func(root *cobra.Command) ([]manual.Generated, error)
 
-// New returns the command of a program. pages, which may be nil, returns the generated pages of the book. runF, if not nil, is run instead.
-func New(program string, info version.Info, pages Pages, runF func(context.Context, *Options) error) *cobra.Command {
+// New returns the command. path is how users call it, such as "capi docs", for its examples. pages, which may be nil, returns the generated
+// pages of the book. runF, if not nil, is run instead.
+func New(path string, info version.Info, pages Pages, runF func(context.Context, *Options) error) *cobra.Command {
 	o := &Options{Version: info, Pages: func() ([]manual.Generated, error) { return nil, nil }}
 	cmd := &cobra.Command{
 		Use:   "docs",
@@ -57,14 +58,14 @@ func New(program string, info version.Info, pages Pages, runF func(context.Conte
 Everything is in this program: neither the command nor the pages access the internet. The default address can only be reached from this
 machine. With --output-dir, the book is written into a directory instead, for reading without the program, or for a web server.`,
 		Example: fmt.Sprintf(`  # Serve the book on a free port
-  %[1]s docs
+  %[1]s
 
   # Serve it on a fixed port
-  %[1]s docs --address 127.0.0.1:8000
+  %[1]s --address 127.0.0.1:8000
 
   # Write it, and read it without a server
-  %[1]s docs --output-dir book
-  xdg-open book/index.html`, program),
+  %[1]s --output-dir book
+  xdg-open book/index.html`, path),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("address") && o.OutputDir != "" {

@@ -20,7 +20,7 @@ var url = regexp.MustCompile(`^The book of v2\.0\.0 is at (http://127\.0\.0\.1:\
 
 // execute runs the command with arguments.
 func execute(ctx context.Context, out io.Writer, args ...string) error {
-	cmd := New("clusterctl", version.Info{GitVersion: "v2.0.0"}, nil, nil)
+	cmd := New("clusterctl docs", version.Info{GitVersion: "v2.0.0"}, nil, nil)
 	cmd.SetOut(out)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

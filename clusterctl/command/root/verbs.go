@@ -127,7 +127,7 @@ func newDescribe(f *factory.Factory) *cobra.Command {
 
 // newDocs returns the command `clusterctl docs`, whose book has a page with all commands.
 func newDocs(f *factory.Factory) *cobra.Command {
-	return docs.New("clusterctl", f.Version, func(root *cobra.Command) ([]manual.Generated, error) {
+	return docs.New("clusterctl docs", f.Version, func(root *cobra.Command) ([]manual.Generated, error) {
 		return []manual.Generated{reference.Commands(root)}, nil
 	}, nil)
 }
