@@ -1,6 +1,7 @@
-// Package reference generates pages of the book from programs: their commands and flags, as --help has them.
+// Package reference generates pages of the book: commands and flags of programs, as --help has them, and the fields of the API, as kubectl
+// explain has them.
 //
-// What a program does with its flags does not belong here; it is explained in the pages that are written by hand.
+// What they are for does not belong here; it is explained in the pages that are written by hand.
 package reference
 
 import (

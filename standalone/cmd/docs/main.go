@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,15 +22,21 @@ import (
 )
 
 func main() {
-	if err := docs.New("docs", version.Get(), pages, nil).ExecuteContext(context.Background()); err != nil {
+	cmd := docs.New("docs", version.Get(), pages, nil)
+	cmd.Flags().String("repository", ".", "The `root` of the repository, whose CustomResourceDefinitions become pages")
+	if err := cmd.ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		os.Exit(1)
 	}
 }
 
-// pages returns the generated pages of clusterctl and of capi.
-func pages(*cobra.Command) ([]manual.Generated, error) {
+// pages returns the generated pages of clusterctl, of capi, and of the API.
+func pages(cmd *cobra.Command) ([]manual.Generated, error) {
 	clusterctl := root.NewCmd(factory.New(iostreams.System(factory.Environment), factory.Environment, nil))
 	hosted, err := standalone.Reference(command.New(standalone.Components(), nil))
-	return append([]manual.Generated{reference.Commands(clusterctl)}, hosted...), err
+	if err != nil {
+		return nil, err
+	}
+	api, err := reference.API(os.DirFS(cmd.Flag("repository").Value.String()), "providers/*/config/crd/*.yaml")
+	return slices.Concat([]manual.Generated{reference.Commands(clusterctl)}, hosted, api), err
 }
