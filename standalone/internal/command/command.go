@@ -31,7 +31,9 @@ components. It needs no container runtime and no other cluster.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServe(components), newTakeover(components), docs.New("capi docs", version.Get(), pages, nil), newVersion(), newKubectl())
+	root.AddCommand(
+		newServe(components), newTakeover(components), docs.New("capi docs", version.Get(), pages, nil), newVersion(), newKubectl(),
+	)
 	// A Kubernetes library registers --version in every program, but it has no effect here.
 	_ = pflag.CommandLine.MarkHidden("version") // fails if there is no such flag, which is fine
 	return root
