@@ -106,6 +106,11 @@ soak: bin/capi managers ## Run everything that takes too long for each change, i
 fuzz: ## Run all fuzz tests for FUZZ_TIME in total, one hour by default (see hack/fuzz.sh).
 	@hack/fuzz.sh
 
+.PHONY: docs
+docs: ## Write the book as a site into out/docs, with the reference pages of all programs.
+	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS)" -o $(abspath $(OUT))/write-docs ./cmd/docs
+	@rm -rf $(OUT)/docs && $(OUT)/write-docs --output-dir $(OUT)/docs
+
 .PHONY: lint
 lint: ## Run the linters, including the house rules, and check the licenses of dependencies.
 	@hack/lint.sh

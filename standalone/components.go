@@ -21,8 +21,11 @@ import (
 )
 
 // Components lists what the program hosts, by the last element of the image's name in a Deployment.
-func Components() map[string]host.Program {
-	return hosted(
+func Components() map[string]host.Program { return hosted(constructors()...) }
+
+// constructors returns those of all components.
+func constructors() []func() manager.Component {
+	return []func() manager.Component{
 		core.NewComponent,
 		kubeadmbootstrap.NewComponent,
 		kubeadmcontrolplane.NewComponent,
@@ -31,7 +34,7 @@ func Components() map[string]host.Program {
 		incluster.NewComponent,
 		testextension.NewComponent,
 		operator.NewComponent,
-	)
+	}
 }
 
 // adapted returns default arguments for components in this process, for the flags that they have: a data directory in

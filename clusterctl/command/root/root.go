@@ -87,7 +87,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
-			newAlpha(f), newCheck(f), newConfig(f), convert.New(f, nil), newCompletion(f), newVersion(f),
+			newAlpha(f), newCheck(f), newConfig(f), convert.New(f, nil), newDocs(f), newCompletion(f), newVersion(f),
 		}},
 	} {
 		if len(group.commands) == 0 {

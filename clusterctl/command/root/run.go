@@ -54,7 +54,7 @@ func run(ctx context.Context, f *factory.Factory, args []string) error {
 		if err := prepare(c, args); err != nil {
 			return err
 		}
-		if c.Name() != "completion" {
+		if c.Name() != "completion" && c.Name() != "docs" { // Both are offline.
 			news = checkForUpdate(c.Context(), f)
 		}
 		return nil

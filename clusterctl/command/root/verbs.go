@@ -20,6 +20,9 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade"
 	"sigs.k8s.io/cluster-api/clusterctl/command/wait"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	docs "sigs.k8s.io/cluster-api/docs/command"
+	"sigs.k8s.io/cluster-api/docs/manual"
+	"sigs.k8s.io/cluster-api/docs/reference"
 )
 
 // verb completes a command that only groups subcommands.
@@ -48,6 +51,8 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 		Short:   "Commands for features in alpha",
 		Long:    "Previous names of commands: `clusterctl rollout` and `clusterctl plan` do the same.",
 		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
+
+		Annotations: map[string]string{reference.Elsewhere: ""},
 	}, newRollout(f, "alpha rollout"), verb(&cobra.Command{
 		Use:     "topology SUBCOMMAND",
 		Short:   "Commands for clusters that use managed topologies",
@@ -118,6 +123,13 @@ func newDescribe(f *factory.Factory) *cobra.Command {
 		Long:    "Describe the status of workload clusters.",
 		Example: "  # Show the state of a workload cluster\n  clusterctl describe cluster my-cluster",
 	}, describe.NewCluster(f, nil))
+}
+
+// newDocs returns the command `clusterctl docs`, whose book has a page with all commands.
+func newDocs(f *factory.Factory) *cobra.Command {
+	return docs.New("clusterctl docs", f.Version, func(root *cobra.Command) ([]manual.Generated, error) {
+		return []manual.Generated{reference.Commands(root)}, nil
+	}, nil)
 }
 
 func newGenerate(f *factory.Factory) *cobra.Command {

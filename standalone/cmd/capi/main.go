@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	err := command.New(standalone.Components()).ExecuteContext(context.Background())
+	err := command.New(standalone.Components(), standalone.Reference).ExecuteContext(context.Background())
 	if status, ok := errors.AsType[command.StatusError](err); ok {
 		os.Exit(int(status))
 	}

@@ -8,14 +8,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	docs "sigs.k8s.io/cluster-api/docs/command"
 	"sigs.k8s.io/cluster-api/sdk/version"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
 // New returns the root command of a program that hosts these components. It prints to the command's streams, and never
-// exits the process.
-func New(components map[string]host.Program) *cobra.Command {
+// exits the process. pages returns the generated pages of the book; it may be nil.
+func New(components map[string]host.Program, pages docs.Pages) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "capi",
 		Short: "A Cluster API management cluster in one program",
@@ -30,7 +31,9 @@ components. It needs no container runtime and no other cluster.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServe(components), newTakeover(components), newVersion(), newKubectl())
+	root.AddCommand(
+		newServe(components), newTakeover(components), docs.New("capi docs", version.Get(), pages, nil), newVersion(), newKubectl(),
+	)
 	// A Kubernetes library registers --version in every program, but it has no effect here.
 	_ = pflag.CommandLine.MarkHidden("version") // fails if there is no such flag, which is fine
 	return root

@@ -7,6 +7,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd"
+
+	"sigs.k8s.io/cluster-api/docs/reference"
 )
 
 // newKubectl returns kubectl itself, for machines that do not have it.
@@ -17,6 +19,7 @@ func newKubectl() *cobra.Command {
 		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 	})
 	kubectl.Short = "Run kubectl"
+	kubectl.Annotations = map[string]string{reference.Elsewhere: "https://kubernetes.io/docs/reference/kubectl/generated/"}
 	kubectl.Example = "  # List the Nodes of a workload cluster\n  capi kubectl --kubeconfig demo.kubeconfig get nodes"
 	return kubectl
 }

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
 		os.Exit(m.Run())
 	}
-	if err := command.New(programs()).ExecuteContext(context.Background()); err != nil {
+	if err := command.New(programs(), nil).ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -374,7 +374,7 @@ func TestRejections(t *testing.T) {
 
 func TestEveryCommandHasAnExample(t *testing.T) {
 	t.Parallel()
-	for _, cmd := range append(command.New(nil).Commands(), command.New(nil)) {
+	for _, cmd := range append(command.New(nil, nil).Commands(), command.New(nil, nil)) {
 		if cmd.Example == "" || cmd.Short == "" {
 			t.Errorf("%s has no example or no description", cmd.CommandPath())
 		}
@@ -384,7 +384,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	root := command.New(nil)
+	root := command.New(nil, nil)
 	root.SetArgs([]string{"version"})
 	root.SetOut(&out)
 	if err := root.ExecuteContext(t.Context()); err != nil {
