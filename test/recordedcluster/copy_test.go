@@ -1,6 +1,7 @@
 package recordedcluster
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +37,7 @@ func record(kind, name, owner string, fields map[string]any) *unstructured.Unstr
 	if owner != "" {
 		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: owner, Name: "x", UID: uid}})
 	}
-	for field, value := range fields {
-		o.Object[field] = value
-	}
+	maps.Copy(o.Object, fields)
 	return o
 }
 
