@@ -46,8 +46,9 @@ type State struct {
 // ErrAbsent is the error if there is no reference data.
 var ErrAbsent = errors.New("the reference data is absent: set CAPI_FACTS_DIR to the directory with data/recorded")
 
-// Read returns the objects of all states that a release, such as v1.7.0, wrote in a version that it served, with those of the infrastructure
-// provider and Secrets. root is the path to the root of the repository. The error is ErrAbsent if the reference data is absent.
+// Read returns the objects of all states that a release, such as v1.7.0, wrote in a version that it served, with those of the
+// infrastructure provider and Secrets. root is the path to the root of the repository. The error is ErrAbsent if the reference data is
+// absent.
 func Read(ctx context.Context, root, release, version string) ([]State, error) {
 	return read(ctx, reference(root, release), version, groups()...)
 }
