@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,15 +11,19 @@ import (
 	"time"
 
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
+
+// root is the root of the repository.
+const root = "../.."
 
 // TestSample executes one run per kind of faults for some scenarios. `make fault` executes all runs.
 func TestSample(t *testing.T) {
 	for _, tc := range []struct {
 		reason              string
-		soak                bool
+		soak, recorded      bool
 		scenarios, families []string
 	}{
 		{
@@ -35,6 +40,11 @@ func TestSample(t *testing.T) {
 			families:  []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed"},
 		},
 		{
+			reason: "Clusters of another version are taken over in the middle of an operation", soak: true, recorded: true,
+			scenarios: []string{"takeover-creating", "takeover-upgrading", "takeover-scaling", "takeover-deleting"},
+			families:  []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed"},
+		},
+		{
 			reason: "several faults of the operator, or another leader", soak: true,
 			scenarios: []string{"operator-upgrade"}, families: []string{"mixed", "leaders"},
 		},
@@ -42,6 +52,9 @@ func TestSample(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			if tc.soak {
 				testenv.Soak(t)
+			}
+			if err := scenario.CheckRecords(t.Context(), root); tc.recorded && errors.Is(err, recorded.ErrAbsent) {
+				t.Skip(err)
 			}
 			t.Parallel()
 			families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool { return !slices.Contains(tc.families, f.Name) })
@@ -56,7 +69,6 @@ func TestSample(t *testing.T) {
 // sample executes one run of each scenario and kind of faults.
 func sample(t *testing.T, names []string, families []campaign.Family) {
 	t.Helper()
-	root := filepath.Join("..", "..")
 	if _, err := os.Stat(filepath.Join(root, "bin", "capim-manager")); err != nil {
 		if os.Getenv("CI") != "" || os.Getenv(testenv.RequireVariable) != "" {
 			t.Fatal("the programs are required: run `make bin/capi managers`")

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
@@ -91,6 +93,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.scenarios == "" {
+		if scenarios, err = available(ctx, scenarios, o.root); err != nil {
+			return err
+		}
+	}
 	families, err := chosen(campaign.Families(), func(f campaign.Family) string { return f.Name }, o.families)
 	if err != nil {
 		return err
@@ -120,6 +127,16 @@ func run(ctx context.Context, args []string) error {
 		err = errors.Join(err, fmt.Errorf("%d violations", violations))
 	}
 	return errors.Join(err, printed)
+}
+
+// available returns the scenarios whose reference data are present, and prints why others are left out.
+func available(ctx context.Context, all []scenario.Scenario, root string) ([]scenario.Scenario, error) {
+	err := scenario.CheckRecords(ctx, root)
+	if errors.Is(err, recorded.ErrAbsent) {
+		fmt.Printf("Without scenarios of recorded Clusters: %v\n", err)
+		return slices.DeleteFunc(all, func(s scenario.Scenario) bool { return s.Recorded }), nil
+	}
+	return all, err
 }
 
 // executed reads the runs in a file with the output of earlier campaigns.

@@ -42,14 +42,14 @@ func (m storedMachine) serves() bool {
 func (s *stored) follow(namespace string) *machineHistory {
 	s.t.Helper()
 	ctx, prefix := s.t.Context(), machinesOf(namespace)
-	first, err := s.etcd.Get(ctx, prefix, clientv3.WithPrefix())
+	first, err := s.Etcd.Get(ctx, prefix, clientv3.WithPrefix())
 	testenv.Must(s.t, err)
 	h := &machineHistory{machines: map[string]storedMachine{}}
 	for _, kv := range first.Kvs {
 		testenv.Must(s.t, h.set(string(kv.Key), kv.Value))
 	}
 	h.created, h.least, h.seen = nil, h.serving(), first.Header.Revision
-	watch := s.etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(first.Header.Revision+1))
+	watch := s.Etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(first.Header.Revision+1))
 	go h.record(ctx, watch)
 	return h
 }
@@ -102,7 +102,7 @@ func (h *machineHistory) serving() int {
 // check returns an error unless so many Machines were created, and at least so many of the control plane have served all the time. It waits
 // for the last write to those that exist.
 func (h *machineHistory) check(s *stored, namespace string, created, least int) error {
-	now, err := s.etcd.Get(s.t.Context(), machinesOf(namespace), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	now, err := s.Etcd.Get(s.t.Context(), machinesOf(namespace), clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		return err
 	}

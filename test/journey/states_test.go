@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/takeover/difference"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
+	"sigs.k8s.io/cluster-api/test/recordedcluster"
 )
 
 // origin is a version of Cluster API whose Clusters are taken over.
@@ -209,7 +209,7 @@ func (s *Standalone) withoutProviders(objects []*unstructured.Unstructured) *Man
 // on returns the Cluster for a test of its own, in a management cluster whose managers run.
 func (c *takenOver) on(t *testing.T, m *Management) *takenOver {
 	out := *c
-	out.storage = &stored{etcd: c.storage.etcd, t: t}
+	out.storage = &stored{Storage: c.storage.Storage, t: t}
 	out.Subject = &Subject{World: &World{Management: m, Namespace: c.Namespace, t: t, timeout: c.timeout}, Name: c.Name}
 	return &out
 }
@@ -246,9 +246,7 @@ func (c *takenOver) ofClass(key string) bool {
 	if !ok {
 		return false
 	}
-	u := &unstructured.Unstructured{Object: c.parsed(o)}
-	return u.GetKind() == "ClusterClass" ||
-		slices.ContainsFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == "ClusterClass" })
+	return recordedcluster.OfClass(&unstructured.Unstructured{Object: c.parsed(o)})
 }
 
 // parsed returns the fields of a stored object.
@@ -297,7 +295,7 @@ func (c *takenOver) staysAtRest(written []string) {
 // revisions returns the revisions of the last writes of all custom resources and Secrets in a namespace, by key.
 func (s *stored) revisions(namespace string) map[string]int64 {
 	s.t.Helper()
-	r, err := s.etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	r, err := s.Etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	testenv.Must(s.t, err)
 	found := map[string]int64{}
 	for _, kv := range r.Kvs {

@@ -127,7 +127,7 @@ const heldBack = 15 * time.Second
 // rests returns when nothing has been written in a namespace for so long that no report is held back. There is no event for that.
 func (s *stored) rests(namespace string) {
 	s.t.Helper()
-	written, quiet := s.etcd.Watch(s.t.Context(), "/registry/", clientv3.WithPrefix()), time.NewTimer(heldBack)
+	written, quiet := s.Etcd.Watch(s.t.Context(), "/registry/", clientv3.WithPrefix()), time.NewTimer(heldBack)
 	defer quiet.Stop()
 	for {
 		select {
@@ -149,7 +149,7 @@ func (s *stored) rests(namespace string) {
 // edit changes an object in the storage, without the webhooks of managers that do not run.
 func (s *stored) edit(key string, change func(map[string]any)) {
 	s.t.Helper()
-	r, err := s.etcd.Get(s.t.Context(), key)
+	r, err := s.Etcd.Get(s.t.Context(), key)
 	testenv.Must(s.t, err)
 	if len(r.Kvs) != 1 {
 		s.t.Fatalf("%d objects are stored as %s", len(r.Kvs), key)
@@ -159,17 +159,17 @@ func (s *stored) edit(key string, change func(map[string]any)) {
 	change(o)
 	content, err := json.Marshal(o)
 	testenv.Must(s.t, err)
-	_, err = s.etcd.Put(s.t.Context(), key, string(content)+"\n")
+	_, err = s.Etcd.Put(s.t.Context(), key, string(content)+"\n")
 	testenv.Must(s.t, err)
 }
 
 // unwritten fails if anything is stored while do runs.
 func (s *stored) unwritten(do func()) {
 	s.t.Helper()
-	before, err := s.etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	before, err := s.Etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 	testenv.Must(s.t, err)
 	do()
-	after, err := s.etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithMinModRev(before.Header.Revision+1))
+	after, err := s.Etcd.Get(s.t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithMinModRev(before.Header.Revision+1))
 	testenv.Must(s.t, err)
 	for _, kv := range after.Kvs {
 		s.t.Errorf("%s was written", kv.Key)

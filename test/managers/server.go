@@ -58,7 +58,7 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	data := filepath.Join(o.Dir, "data")
+	data := o.DataDir()
 	if _, err := os.Stat(data); err == nil {
 		return nil, fmt.Errorf("folder %s has the data of an earlier API server: use another folder, or remove it", o.Dir)
 	}
@@ -81,6 +81,9 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 	}
 	return s, nil
 }
+
+// DataDir returns the folder for the server's data.
+func (o Options) DataDir() string { return filepath.Join(o.Dir, "data") }
 
 // capi returns the path of the program with the API server. Tests of other packages use the same variable.
 func capi(root string) string {

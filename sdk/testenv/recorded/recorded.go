@@ -3,7 +3,10 @@
 package recorded
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -40,25 +43,49 @@ type State struct {
 	Secrets []*unstructured.Unstructured
 }
 
+// ErrAbsent is the error if there is no reference data.
+var ErrAbsent = errors.New("the reference data is absent: set CAPI_FACTS_DIR to the directory with data/recorded")
+
+// Read returns the objects of all states that a release, such as v1.7.0, wrote in a version that it served, with those of the
+// infrastructure provider and Secrets. root is the path to the root of the repository. The error is ErrAbsent if the reference data is
+// absent.
+func Read(ctx context.Context, root, release, version string) ([]State, error) {
+	return read(ctx, reference(root, release), version, groups()...)
+}
+
 // States returns the objects of all states that v1.14.0 wrote. The test is skipped if the reference data is absent: root is the path from
 // the package's folder to the root of the repository.
 func States(t *testing.T, root string) []State {
 	t.Helper()
-	return read(t, reference(root, "v1.14.0"), "v1beta2", "cluster", "controlplane")
+	return required(t)(read(t.Context(), reference(root, "v1.14.0"), "v1beta2", "cluster", "controlplane"))
 }
 
 // Corpus returns the objects of all states that v1.7.0 and v1.14.0 wrote, in each version that they served, by both, and of those that
 // users have recorded in the folder CAPI_RECORDED_DIR. The test is skipped if the reference data is absent.
 func Corpus(t *testing.T, root string) map[string][]State {
 	t.Helper()
-	groups := []string{"cluster", "controlplane", "bootstrap", infrastructure, secrets}
 	corpus := map[string][]State{
-		"v1.7.0 in v1beta1":  read(t, reference(root, "v1.7.0"), "v1beta1", groups...),
-		"v1.14.0 in v1beta1": read(t, reference(root, "v1.14.0"), "v1beta1", groups...),
-		"v1.14.0 in v1beta2": read(t, reference(root, "v1.14.0"), "v1beta2", groups...),
+		"v1.7.0 in v1beta1":  required(t)(Read(t.Context(), root, "v1.7.0", "v1beta1")),
+		"v1.14.0 in v1beta1": required(t)(Read(t.Context(), root, "v1.14.0", "v1beta1")),
+		"v1.14.0 in v1beta2": required(t)(Read(t.Context(), root, "v1.14.0", "v1beta2")),
 	}
-	maps.Copy(corpus, more(t, groups))
+	maps.Copy(corpus, more(t, groups()))
 	return corpus
+}
+
+// required returns a function that skips the test if the reference data is absent, and fails it if it cannot be read.
+func required(t *testing.T) func([]State, error) []State {
+	t.Helper()
+	return func(states []State, err error) []State {
+		t.Helper()
+		switch {
+		case errors.Is(err, ErrAbsent):
+			t.Skipf("nothing was compared: %v", err)
+		case err != nil:
+			t.Fatal(err)
+		}
+		return states
+	}
 }
 
 // recordings is the environment variable with a folder of more states, in a folder per release.
@@ -79,7 +106,7 @@ func more(t *testing.T, groups []string) map[string][]State {
 		}
 		for _, file := range files {
 			release := filepath.Dir(file)
-			states := read(t, release, version, groups...)
+			states := required(t)(read(t.Context(), release, version, groups...))
 			for i := range states {
 				states[i].OfUser = true
 			}
@@ -90,6 +117,11 @@ func more(t *testing.T, groups []string) map[string][]State {
 		t.Fatalf("%s is %s, where no release has files like 2-at-rest.%s.v1beta1.json", recordings, dir, groups[0])
 	}
 	return found
+}
+
+// groups are the groups of all files of a state.
+func groups() []string {
+	return []string{"cluster", "controlplane", "bootstrap", infrastructure, secrets}
 }
 
 // infrastructure is the group of the infrastructure provider's objects: in which version they are, depends on the provider.
@@ -108,12 +140,14 @@ func reference(root, release string) string {
 }
 
 // read returns the states of the files of a release.
-func read(t *testing.T, release, version string, groups ...string) []State {
-	t.Helper()
+func read(ctx context.Context, release, version string, groups ...string) ([]State, error) {
 	suffix := "." + groups[0] + "." + version + ".json"
 	paths, err := filepath.Glob(filepath.Join(release, "*"+suffix))
-	if err != nil || len(paths) == 0 {
-		t.Skipf("the reference data is absent, so nothing was compared: set CAPI_FACTS_DIR to the directory with data/recorded (%v)", err)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%w (in %s)", ErrAbsent, release)
 	}
 	var states []State
 	for _, path := range paths {
@@ -129,66 +163,75 @@ func read(t *testing.T, release, version string, groups ...string) []State {
 			case secrets:
 				of = ""
 			}
-			s.read(t, strings.TrimSuffix(path, suffix)+"."+group+of+".json")
+			if err := s.read(ctx, strings.TrimSuffix(path, suffix)+"."+group+of+".json"); err != nil {
+				return nil, err
+			}
 		}
 		states = append(states, s)
 	}
-	return states
+	return states, nil
 }
 
 // read adds the objects of the file that a pattern matches; of several, in different versions, the last.
-func (s *State) read(t *testing.T, pattern string) {
-	t.Helper()
+func (s *State) read(ctx context.Context, pattern string) error {
 	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there is no file %s (%v)", pattern, err)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("there is no file %s", pattern)
 	}
 	file := files[len(files)-1]
 	content, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	var objects []map[string]any
 	if err := json.Unmarshal(content, &objects); err != nil {
-		t.Fatalf("%s: %v", file, err)
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	for _, o := range objects {
-		s.add(t, &unstructured.Unstructured{Object: o})
+	for _, fields := range objects {
+		o := &unstructured.Unstructured{Object: fields}
+		if err := s.add(ctx, o); err != nil {
+			return fmt.Errorf("%s: %s %s: %w", file, o.GetKind(), o.GetName(), err)
+		}
 	}
+	return nil
 }
 
-func (s *State) add(t *testing.T, o *unstructured.Unstructured) {
-	t.Helper()
+func (s *State) add(ctx context.Context, o *unstructured.Unstructured) error {
 	if o.GetKind() == "Secret" {
 		s.Secrets = append(s.Secrets, o)
-		return
+		return nil
 	}
 	s.Objects = append(s.Objects, o)
+	convert := func(into client.Object) error { return conversion.Shared().Convert(ctx, o, into) }
 	switch o.GetKind() {
 	case clusterv1.ClusterKind:
-		s.Cluster = in(t, o, &clusterv1.Cluster{})
+		s.Cluster = &clusterv1.Cluster{}
+		return convert(s.Cluster)
 	case "KubeadmControlPlane":
-		s.ControlPlane = in(t, o, &controlplanev1.KubeadmControlPlane{})
+		s.ControlPlane = &controlplanev1.KubeadmControlPlane{}
+		return convert(s.ControlPlane)
 	case clusterv1.MachineKind:
-		s.Machines = append(s.Machines, in(t, o, &clusterv1.Machine{}))
+		m := &clusterv1.Machine{}
+		s.Machines = append(s.Machines, m)
+		return convert(m)
 	case clusterv1.MachineSetKind:
-		s.Sets = append(s.Sets, in(t, o, &clusterv1.MachineSet{}))
+		set := &clusterv1.MachineSet{}
+		s.Sets = append(s.Sets, set)
+		return convert(set)
 	case clusterv1.MachineDeploymentKind:
-		s.Deployments = append(s.Deployments, in(t, o, &clusterv1.MachineDeployment{}))
+		d := &clusterv1.MachineDeployment{}
+		s.Deployments = append(s.Deployments, d)
+		return convert(d)
 	case "KubeadmConfig":
-		s.Configs[o.GetName()] = in(t, o, &bootstrapv1.KubeadmConfig{})
-	default:
-		s.Infrastructure[o.GetName()] = o
+		config := &bootstrapv1.KubeadmConfig{}
+		s.Configs[o.GetName()] = config
+		return convert(config)
 	}
-}
-
-// in returns an object in v1beta2.
-func in[T client.Object](t *testing.T, o *unstructured.Unstructured, into T) T {
-	t.Helper()
-	if err := conversion.Shared().Convert(t.Context(), o, into); err != nil {
-		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
-	}
-	return into
+	s.Infrastructure[o.GetName()] = o
+	return nil
 }
 
 // Of returns the Machines with a label.

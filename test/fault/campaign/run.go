@@ -218,10 +218,15 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 	return r.World.Recorder.Timeline(result.Namespace), err
 }
 
-// arrange makes the further preparations of a scenario when the Cluster is ready, and returns the events until then.
+// arrange makes the further preparations of a scenario when the Cluster is ready, if it exists, and returns the events until then.
 func (r *Runner) arrange(ctx context.Context, result *Result) (history.Timeline, error) {
 	if err := result.Scenario.Arrange(ctx, r.target(result.Namespace)); err != nil {
 		return nil, err
+	}
+	if result.Scenario.Recorded { // Managers report first that everything is paused.
+		if err := r.waitFor(ctx, result.Namespace, quietPeriod); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.World.Recorder.Complete(ctx, result.Namespace); err != nil {
 		return nil, err
@@ -244,6 +249,7 @@ func (r *Runner) target(namespace string) scenario.Target {
 	now, _ := r.World.Recorder.Now(namespace)
 	return scenario.Target{
 		Client: r.World.Client, Config: r.World.Config, Namespace: namespace, LastPort: r.World.LastPort, Start: now, Releases: r.World.Releases,
+		Root: r.World.Root, DataDir: r.World.DataDir(),
 		Until: func(ctx context.Context, conditions ...scenario.Condition) error {
 			return r.waitFor(ctx, namespace, 0, conditions...)
 		},

@@ -46,11 +46,11 @@ func TestRulesOfHooks(t *testing.T) {
 		}},
 		{reason: "an object is created although the creation is blocked", want: []string{"nothing happens before its lifecycle hook has released it"}, change: func(s *builder) {
 			s.event(watch.Added, called("", 0, extension.BeforeClusterCreate))
-			s.event(watch.Added, object("InMemoryCluster", "c", nil))
+			s.event(watch.Added, object("InMemoryCluster", scenario.ClusterName, nil))
 		}},
 		{reason: "only the Cluster is being deleted while its deletion is blocked", change: func(s *builder) {
 			s.event(watch.Added, called("", 0, extension.BeforeClusterDelete))
-			s.event(watch.Modified, deleting(object("Cluster", "c", nil)))
+			s.event(watch.Modified, deleting(object("Cluster", scenario.ClusterName, nil)))
 		}},
 		{reason: "a MachineDeployment is deleted although the deletion is blocked", want: []string{"nothing happens before its lifecycle hook has released it"}, change: func(s *builder) {
 			s.event(watch.Added, called("", 0, extension.BeforeClusterDelete))

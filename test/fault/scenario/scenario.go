@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
-// ClusterName is the name of the Cluster under test of every run: runs differ in their namespace.
-const ClusterName = "c"
+// ClusterName is the name of the Cluster under test of every run: runs differ in their namespace. It is that of recorded Clusters.
+const ClusterName = "x"
 
 // Size is the number of Machines of a Cluster.
 type Size struct {
@@ -51,6 +51,8 @@ type Target struct {
 	Namespace string
 	// LastPort is the last port on which API servers of workload clusters may listen.
 	LastPort int
+	// Root is the root of the repository, DataDir the data directory of the API server.
+	Root, DataDir string
 	// Start is the state of the namespace before the change.
 	Start history.State
 	// Releases is the folder of a repository with releases of all providers.
@@ -99,7 +101,9 @@ type Scenario struct {
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
 	Before *Size
-	// Arrange, if set, is made without faults when the Cluster is ready in this size.
+	// Recorded is set if the Cluster is one that another version of Cluster API has left, so that reference data are required.
+	Recorded bool
+	// Arrange, if set, is made without faults when the Cluster is ready in this size, or does not exist.
 	Arrange Change
 	// Change has the changes, which are made one immediately after another.
 	Change []Change
@@ -117,7 +121,7 @@ type Scenario struct {
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), braked(), deletions(), pools(),
 		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(),
-		updatedInPlace(), turned(), operated())
+		updatedInPlace(), turned(), takeovers(), operated())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.
