@@ -200,6 +200,7 @@ func (r *run) start(ctx context.Context, control *controlplane.ControlPlane, egr
 	r.Progress("Running our managers over the copy")
 	q := &quiet{
 		etcd: control.Storage(), api: api, metrics: metrics.Registry, workloads: r.workloads, observer: r.observer, copied: r.source.deployments,
+		progress: r.Progress,
 	}
 	err = q.wait(waiting)
 	r.observer.stop()

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,11 @@ const (
 	look = 250 * time.Millisecond
 	// still is how long nothing must happen until they are: reports about what is under way are delayed for up to ten seconds.
 	still = 11 * time.Second
+	// backlog is how long a queue must not have been empty for its controller to be at work. Many objects that are reconciled again and
+	// again, because of what does not respond, are queued at almost any moment, but the queue is empty in between.
+	backlog = 2 * time.Second
+	// report is how often progress is reported.
+	report = 15 * time.Second
 )
 
 // quiet waits until our managers have nothing more to do.
@@ -30,6 +37,9 @@ type quiet struct {
 	workloads *workloads
 	observer  *observer
 	copied    []*appsv1.Deployment
+	progress  func(format string, args ...any)
+	// empty is when the queue of a controller was last seen to be empty, or for the first time.
+	empty map[string]time.Time
 }
 
 // wait returns when all managers are available, and nothing has happened for a while. The error says what still happens.
@@ -38,7 +48,7 @@ func (q *quiet) wait(ctx context.Context) error {
 	defer tick.Stop()
 	var revision int64
 	since, why := time.Now(), ""
-	for {
+	for reported := since; ; {
 		now, busy, err := q.look(ctx)
 		if err == nil {
 			if now != revision || busy != "" {
@@ -49,6 +59,10 @@ func (q *quiet) wait(ctx context.Context) error {
 			} else if time.Since(since) >= still {
 				return nil
 			}
+		}
+		if why != "" && time.Since(reported) >= report {
+			reported = time.Now()
+			q.progress("Not done yet: %s", why)
 		}
 		select {
 		case <-ctx.Done():
@@ -76,7 +90,7 @@ func (q *quiet) look(ctx context.Context) (revision int64, busy string, err erro
 			return r.Header.Revision, q.unavailable(live), nil
 		}
 	}
-	working, err := q.working()
+	working, err := q.working(time.Now())
 	if err != nil {
 		return 0, "", err
 	}
@@ -104,35 +118,43 @@ func (q *quiet) unavailable(d *appsv1.Deployment) string {
 	return text
 }
 
-// working returns the controllers that reconcile, or have something in their queue, sorted.
-func (q *quiet) working() ([]string, error) {
+// working returns the controllers whose queues have not been empty for a while, sorted.
+func (q *quiet) working(now time.Time) ([]string, error) {
 	families, err := q.metrics.Gather()
 	if err != nil {
 		return nil, fmt.Errorf("reading the metrics of the controllers: %w", err)
 	}
+	if q.empty == nil {
+		q.empty = map[string]time.Time{}
+	}
 	found := map[string]bool{}
 	for _, family := range families {
-		label := map[string]string{"workqueue_depth": "controller", "controller_runtime_active_workers": "controller"}[family.GetName()]
-		if label == "" {
+		if family.GetName() != "workqueue_depth" {
 			continue
 		}
-		for _, m := range family.GetMetric() {
-			if m.GetGauge().GetValue() <= 0 {
-				continue
+		for controller, depth := range byController(family.GetMetric()) {
+			if _, known := q.empty[controller]; depth <= 0 || !known {
+				q.empty[controller] = now
 			}
-			for _, pair := range m.GetLabel() {
-				if pair.GetName() == label {
-					found[pair.GetValue()] = true
-				}
+			if now.Sub(q.empty[controller]) >= backlog {
+				found[controller] = true
 			}
 		}
 	}
-	names := make([]string, 0, len(found))
-	for name := range found {
-		names = append(names, name)
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// byController adds up the values of a metric by controller: it may have one for each priority.
+func byController(all []*dto.Metric) map[string]float64 {
+	sums := map[string]float64{}
+	for _, m := range all {
+		for _, pair := range m.GetLabel() {
+			if pair.GetName() == "controller" {
+				sums[pair.GetValue()] += m.GetGauge().GetValue()
+			}
+		}
 	}
-	slices.Sort(names)
-	return names, nil
+	return sums
 }
 
 // shown is how many names are listed of many.
