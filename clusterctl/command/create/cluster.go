@@ -78,10 +78,10 @@ All objects are validated with a dry run before anything is written. Running the
 where it was interrupted, or updates the objects, and waits again. A Cluster of the same name that was not
 created by this command is not changed.`,
 		Example: `  # Use the default template of the management cluster's infrastructure provider
-  clusterctl create cluster my-cluster --kubernetes-version v1.29.0
+  clusterctl create cluster my-cluster --kubernetes-version v1.36.3
 
   # Create three control plane Machines and five workers, in a namespace
-  clusterctl create cluster my-cluster --kubernetes-version v1.29.0 \
+  clusterctl create cluster my-cluster --kubernetes-version v1.36.3 \
     --control-plane-machine-count 3 --worker-machine-count 5 --target-namespace foo
 
   # Use your own template, without waiting

@@ -49,7 +49,7 @@ management cluster), or from a ConfigMap, a file, a URL or standard input. Varia
 flags, the environment and the clusterctl configuration file. If the cluster needs a ClusterClass that the
 management cluster does not have, it is included.`,
 		Example: `  # Use the default template of the management cluster's infrastructure provider
-  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0 | kubectl apply -f -
+  clusterctl generate cluster my-cluster --kubernetes-version v1.36.3 | kubectl apply -f -
 
   # Use a specific provider, or a specific version, which needs no management cluster
   clusterctl generate cluster my-cluster --infrastructure aws

@@ -40,7 +40,7 @@ func NewCmd(f *factory.Factory) *cobra.Command {
   clusterctl init --infrastructure in-memory
 
   # Create a workload cluster
-  clusterctl create cluster my-cluster --kubernetes-version v1.29.0
+  clusterctl create cluster my-cluster --kubernetes-version v1.36.3
   clusterctl describe cluster my-cluster
   clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -105,7 +105,7 @@ func newCreate(f *factory.Factory) *cobra.Command {
 		Use:     "create",
 		Short:   "Create workload clusters",
 		Long:    "Create workload clusters in a management cluster.",
-		Example: "  # Create a workload cluster and wait until it is ready\n  clusterctl create cluster my-cluster --kubernetes-version v1.29.0",
+		Example: "  # Create a workload cluster and wait until it is ready\n  clusterctl create cluster my-cluster --kubernetes-version v1.36.3",
 	}, create.NewCluster(f, nil))
 }
 
@@ -137,7 +137,7 @@ func newGenerate(f *factory.Factory) *cobra.Command {
 		Use:     "generate",
 		Short:   "Generate yaml using clusterctl yaml processor",
 		Long:    "Generate YAML from templates by replacing their variables.",
-		Example: "  # Generate the YAML of a workload cluster\n  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0",
+		Example: "  # Generate the YAML of a workload cluster\n  clusterctl generate cluster my-cluster --kubernetes-version v1.36.3",
 	}, generate.NewCluster(f, nil), generate.NewProvider(f, nil), generate.NewYAML(f, nil))
 }
 
