@@ -150,6 +150,5 @@ func printHelp(w io.Writer, c Component, groups *cliflag.NamedFlagSets) {
 }
 
 func printVersion(w io.Writer, c Component) {
-	v := version.Get()
-	fmt.Fprintf(w, "%s %s (commit %s, %s, %s)\n", c.Name, v.GitVersion, v.GitCommit, v.GoVersion, v.Platform)
+	fmt.Fprintln(w, version.Get().Sentence(c.Name))
 }

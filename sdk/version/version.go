@@ -62,6 +62,18 @@ func (i Info) String() string {
 	return i.GitVersion
 }
 
+// Sentence describes a build of a program in one line, without what is unknown.
+func (i Info) Sentence(program string) string {
+	details := []string{i.GoVersion, i.Platform}
+	if i.GitCommit != "" {
+		details = append([]string{"commit " + i.GitCommit[:min(len(i.GitCommit), 12)]}, details...)
+	}
+	if i.GitTreeState == "dirty" {
+		details = append(details, "with changes that are not committed")
+	}
+	return fmt.Sprintf("%s %s (%s)", program, i.GitVersion, strings.Join(details, ", "))
+}
+
 // UserAgent returns the user agent of a program: name/version (os/arch).
 func (i Info) UserAgent(program string) string {
 	return fmt.Sprintf("%s/%s (%s)", program, i.GitVersion, i.Platform)

@@ -58,3 +58,22 @@ func TestComplete(t *testing.T) {
 		})
 	}
 }
+
+func TestSentence(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		info   Info
+		want   string
+	}{
+		{"a release", Info{GitVersion: "v2.0.0", GitCommit: "0123456789abcdef", GoVersion: "go1.26", Platform: "linux/amd64"}, "capi v2.0.0 (commit 0123456789ab, go1.26, linux/amd64)"},
+		{"an unknown commit is left out", Info{GitVersion: "v2.0.0", GoVersion: "go1.26", Platform: "linux/amd64"}, "capi v2.0.0 (go1.26, linux/amd64)"},
+		{
+			"a build of a changed checkout", Info{GitVersion: "v2.0.0", GitCommit: "abc", GitTreeState: "dirty", GoVersion: "go1.26", Platform: "linux/amd64"},
+			"capi v2.0.0 (commit abc, go1.26, linux/amd64, with changes that are not committed)",
+		},
+	} {
+		if got := tc.info.Sentence("capi"); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+		}
+	}
+}

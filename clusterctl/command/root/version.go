@@ -3,7 +3,6 @@ package root
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +51,7 @@ func printVersion(_ context.Context, opts *versionOptions) error {
 	case "":
 		raw = fmt.Appendf(nil, "clusterctl version: %#v", &opts.Info)
 	case "text":
-		raw = []byte(sentence(opts.Info))
+		raw = []byte(opts.Info.Sentence("clusterctl"))
 	case "short":
 		raw = []byte(opts.Info.GitVersion)
 	case "yaml", "json":
@@ -62,16 +61,4 @@ func printVersion(_ context.Context, opts *versionOptions) error {
 	}
 	_, err := fmt.Fprintln(opts.IO.Out, string(raw))
 	return err
-}
-
-// sentence describes a build in one line, without what is unknown.
-func sentence(i version.Info) string {
-	details := []string{i.GoVersion, i.Platform}
-	if i.GitCommit != "" {
-		details = append([]string{"commit " + i.GitCommit[:min(len(i.GitCommit), 12)]}, details...)
-	}
-	if i.GitTreeState == "dirty" {
-		details = append(details, "with changes that are not committed")
-	}
-	return fmt.Sprintf("clusterctl %s (%s)", i.GitVersion, strings.Join(details, ", "))
 }

@@ -47,9 +47,7 @@ func newVersion() *cobra.Command {
 		Example: `  capi version`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			own := version.Get()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "capi %s (commit %s, %s, %s), Kubernetes %s\n",
-				own.GitVersion, own.GitCommit, own.GoVersion, own.Platform, controlplane.Version())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, Kubernetes %s\n", version.Get().Sentence("capi"), controlplane.Version())
 			return err
 		},
 	}

@@ -390,7 +390,7 @@ func TestVersion(t *testing.T) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`^capi v.* \(commit .*\), Kubernetes v1\.\d+\.\d+\n$`).MatchString(out.String()) {
+	if !regexp.MustCompile(`^capi v.* \(.*go1.*\), Kubernetes v1\.\d+\.\d+\n$`).MatchString(out.String()) {
 		t.Errorf("it printed %q", out.String())
 	}
 }
