@@ -43,6 +43,7 @@ func (b *Boundary) Applied(ctx context.Context, obj *unstructured.Unstructured) 
 	}
 	content := difference(contentOf(without), contentOf(with))
 	dropNulls(content)
+	keepGroups(content, contentOf(with), contentOf(obj))
 	applied := &unstructured.Unstructured{Object: content}
 	applied.SetGroupVersionKind(t.stored)
 	if metadata, ok := obj.Object["metadata"].(document); ok {
@@ -89,6 +90,26 @@ func dropNulls(content document) {
 		}
 		return value == nil
 	})
+}
+
+// keepGroups adds the objects that the original sets too, and of which nothing is left in the stored version: they may be required there,
+// as is the empty source of bootstrap data of a MachinePool's Machine in v1beta1.
+func keepGroups(applied, converted, original document) {
+	for name, value := range converted {
+		nested, ok := value.(document)
+		set, found := original[name].(document)
+		if !ok || !found {
+			continue
+		}
+		into, known := applied[name].(document)
+		if !known {
+			into = document{}
+		}
+		keepGroups(into, nested, set)
+		if known || len(nested) == 0 || len(into) > 0 {
+			applied[name] = into
+		}
+	}
 }
 
 // checkApplied returns an error for applied objects that are not in the stored version.

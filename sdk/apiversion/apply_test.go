@@ -31,6 +31,11 @@ func TestApplied(t *testing.T) {
 				"metadata":{"name":"m","annotations":{"kept":"..."}},"spec":{"clusterName":"c"}}`,
 		},
 		{
+			reason: "an object of which nothing is left, but which is required", code: newer, stored: older,
+			obj:  `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"name":"m"},"spec":{"clusterName":"c","bootstrap":{"dataSecretName":""}}}`,
+			want: `{"apiVersion":"cluster.x-k8s.io/v1beta1","kind":"Machine","metadata":{"name":"m","annotations":{"kept":"..."}},"spec":{"clusterName":"c","bootstrap":{}}}`,
+		},
+		{
 			reason: "older code", code: older, stored: newer,
 			obj:  `{"apiVersion":"cluster.x-k8s.io/v1beta1","kind":"Machine","metadata":{"name":"m"},"spec":{"clusterName":"c","nodeDrainTimeout":"30s"}}`,
 			want: `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"name":"m"},"spec":{"clusterName":"c","deletion":{"nodeDrainTimeoutSeconds":30}}}`,
