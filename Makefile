@@ -108,7 +108,7 @@ fuzz: ## Run all fuzz tests for FUZZ_TIME in total, one hour by default (see hac
 
 .PHONY: docs
 docs: ## Write the book as a site into out/docs, with the reference pages of all programs.
-	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS)" -o $(abspath $(OUT))/write-docs ./cmd/docs
+	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS)" -o $(abspath $(OUT))/write-docs ./writedocs
 	@rm -rf $(OUT)/docs && $(OUT)/write-docs --output-dir $(OUT)/docs
 
 .PHONY: lint

@@ -1,4 +1,4 @@
-// Command docs writes or serves the book with the reference pages of all programs. The book of clusterctl and that of capi only have the
+// Command writedocs writes or serves the book with the reference pages of all programs. The book of clusterctl and that of capi only have the
 // pages of what each has in it.
 package main
 
