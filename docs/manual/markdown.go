@@ -109,7 +109,7 @@ func (d *document) headings(root ast.Node, source []byte) {
 			continue
 		}
 		title := plain(heading, source)
-		id := anchor(title)
+		id := Anchor(title)
 		if used[id]++; used[id] > 1 {
 			id = fmt.Sprintf("%s-%d", id, used[id]-1)
 		}
@@ -169,8 +169,8 @@ func plain(n ast.Node, source []byte) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// anchor returns the anchor that GitHub gives a heading.
-func anchor(heading string) string {
+// Anchor returns the anchor that GitHub gives a heading, the first of a page with this text.
+func Anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':

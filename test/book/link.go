@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"sigs.k8s.io/cluster-api/docs/manual"
 )
 
 var (
@@ -60,16 +61,7 @@ func (p page) prose() string {
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range headings.FindAllStringSubmatch(text, -1) {
-		found[strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-				return unicode.ToLower(r)
-			default:
-				return -1
-			}
-		}, match[1])] = true
+		found[manual.Anchor(match[1])] = true
 	}
 	return found
 }

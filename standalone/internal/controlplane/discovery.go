@@ -83,12 +83,19 @@ func (w *watchedDiscovery) hasLost(preferred []*metav1.APIResourceList) bool {
 			w.watched[r] = true
 		}
 	}
+	asked := map[schema.GroupVersion]*metav1.APIResourceList{}
 	for r := range w.watched {
 		now, ok := served[r.GroupResource()]
 		if !ok || now == r {
 			continue
 		}
-		list, err := w.ServerResourcesForGroupVersion(r.GroupVersion().String())
+		list, known := asked[r.GroupVersion()]
+		var err error
+		if !known {
+			if list, err = w.ServerResourcesForGroupVersion(r.GroupVersion().String()); err == nil {
+				asked[r.GroupVersion()] = list
+			}
+		}
 		switch {
 		case apierrors.IsNotFound(err):
 			return true
