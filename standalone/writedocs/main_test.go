@@ -20,7 +20,7 @@ var (
 // TestPages follows the links of the whole site, including those of generated pages.
 func TestPages(t *testing.T) {
 	cmd := &cobra.Command{}
-	cmd.Flags().String("repository", filepath.Join("..", "..", ".."), "")
+	cmd.Flags().String("repository", filepath.Join("..", ".."), "")
 	generated, err := pages(cmd)
 	if err != nil {
 		t.Fatal(err)
