@@ -15,14 +15,16 @@ import (
 	"sigs.k8s.io/cluster-api/docs/manual"
 )
 
-// API returns a page per API group with the fields of its kinds, in the stored version, from the CustomResourceDefinitions in the files
-// that match a pattern.
+// API returns a page per API group and version with the fields of its kinds, from the CustomResourceDefinitions in the files that match a
+// pattern. Pages of versions that are stored come first.
 func API(tree fs.FS, pattern string) ([]manual.Generated, error) {
 	names, err := fs.Glob(tree, pattern)
 	if err != nil {
 		return nil, err
 	}
-	groups := map[string][]apiextensionsv1.CustomResourceDefinition{}
+	type version struct{ group, name string }
+	kinds := map[version][]apiextensionsv1.CustomResourceDefinition{}
+	stored := map[version]bool{}
 	for _, name := range names {
 		raw, err := fs.ReadFile(tree, name)
 		if err != nil {
@@ -32,35 +34,50 @@ func API(tree fs.FS, pattern string) ([]manual.Generated, error) {
 		if err := yaml.Unmarshal(raw, &definition); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		groups[definition.Spec.Group] = append(groups[definition.Spec.Group], definition)
+		for _, v := range definition.Spec.Versions {
+			if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+				of := version{definition.Spec.Group, v.Name}
+				kinds[of] = append(kinds[of], definition)
+				stored[of] = stored[of] || v.Storage
+			}
+		}
 	}
+	versions := slices.SortedFunc(maps.Keys(kinds), func(a, b version) int {
+		if stored[a] != stored[b] {
+			return map[bool]int{true: -1, false: 1}[stored[a]]
+		}
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(b.name, a.name))
+	})
 	var pages []manual.Generated
-	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		short, _, _ := strings.Cut(group, ".")
-		title := "API " + group
+	for _, of := range versions {
+		short, _, _ := strings.Cut(of.group, ".")
+		title := "API " + of.group + "/" + of.name
 		var out strings.Builder
-		fmt.Fprintf(&out, "# %s\n\n", title)
-		out.WriteString("All fields of the kinds of the group, in the version that is stored. `kubectl explain` shows the same.\n\n")
-		slices.SortFunc(groups[group], func(a, b apiextensionsv1.CustomResourceDefinition) int {
+		fmt.Fprintf(&out, "# %s\n\nAll fields of the kinds of this version", title)
+		if !stored[of] {
+			out.WriteString(", which is served, but not stored")
+		}
+		out.WriteString(". `kubectl explain` shows the same.\n\n")
+		slices.SortFunc(kinds[of], func(a, b apiextensionsv1.CustomResourceDefinition) int {
 			return cmp.Compare(a.Spec.Names.Kind, b.Spec.Names.Kind)
 		})
 		known := map[string]string{}
-		for i := range groups[group] {
-			kind(&out, &groups[group][i], known)
+		for i := range kinds[of] {
+			kind(&out, &kinds[of][i], of.name, known)
 		}
 		pages = append(pages, manual.Generated{
-			Page:    book.Page{File: "api-" + short + ".md", Title: title, Summary: "all fields of the kinds of " + group},
+			Page:    book.Page{File: "api-" + short + "-" + of.name + ".md", Title: title, Summary: "all fields of the kinds of " + of.group + "/" + of.name},
 			Chapter: Chapter, Source: []byte(out.String()),
 		})
 	}
 	return pages, nil
 }
 
-// kind writes the section of a kind. Kinds that have the same fields as one of those before, by their fields, refer to it.
-func kind(out *strings.Builder, definition *apiextensionsv1.CustomResourceDefinition, known map[string]string) {
+// kind writes the section of a kind in a version. Kinds that have the same fields as one of those before, by their fields, refer to it.
+func kind(out *strings.Builder, definition *apiextensionsv1.CustomResourceDefinition, of string, known map[string]string) {
 	name := definition.Spec.Names.Kind
 	for _, version := range definition.Spec.Versions {
-		if !version.Storage || version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+		if version.Name != of {
 			continue
 		}
 		schema := version.Schema.OpenAPIV3Schema

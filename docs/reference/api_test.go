@@ -49,7 +49,7 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "# API toys.example.org\n\nAll fields of the kinds of the group, in the version that is stored. `kubectl explain` shows the same.\n\n" +
+	want := "# API toys.example.org/v2\n\nAll fields of the kinds of this version. `kubectl explain` shows the same.\n\n" +
 		"## Block\n\nBlock is \\<one\\> of them.\n\n`toys.example.org/v2`, `blocks`\n\n" +
 		"| field | type | |\n|---|---|---|\n" +
 		"| `spec` | object |  |\n" +
@@ -61,14 +61,43 @@ func TestAPI(t *testing.T) {
 		"| `spec.raw` | any |  |\n" +
 		"| `spec.size` | integer or string | Its size, a\\|b Required. Default: `3`. |\n\n" +
 		"## Car\n\nCar is \\<one\\> of them.\n\n`toys.example.org/v2`, `cars`\n\nThe fields are those of [Block](#block).\n\n"
-	if len(pages) != 1 || pages[0].File != "api-toys.md" {
+	if len(pages) != 2 || pages[0].File != "api-toys-v2.md" || pages[1].File != "api-toys-v1.md" {
 		t.Fatalf("got %d pages", len(pages))
+	}
+	if old := "# API toys.example.org/v1\n\nAll fields of the kinds of this version, which is served, but not stored."; !strings.HasPrefix(string(pages[1].Source), old) {
+		t.Errorf("the page of the version that is not stored is\n%s", pages[1].Source)
 	}
 	if diff := cmp.Diff(want, string(pages[0].Source)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if _, err := API(fstest.MapFS{"x.yaml": {Data: []byte("{")}}, "*.yaml"); err == nil || !strings.HasPrefix(err.Error(), "x.yaml: ") {
 		t.Errorf("a broken file: got %v", err)
+	}
+}
+
+// TestSource checks the pages of what the repository's code declares.
+func TestSource(t *testing.T) {
+	pages, err := Source(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{}
+	for _, p := range pages {
+		sources[p.File] = string(p.Source)
+	}
+	for file, rows := range map[string][]string{
+		"names.md": {
+			"| `cluster.x-k8s.io/cluster-name` | ", "| `cluster.x-k8s.io/paused` | ", "| `machine.cluster.x-k8s.io` | ", "## Finalizers",
+		},
+		"conditions.md":    {"| `EtcdClusterHealthy` | ", "| `TopologyReconciled` | ", "## Reasons of v1beta1"},
+		"metrics.md":       {"| `capi_step_duration_seconds` | histogram: Duration of steps of reconciles. |", "| `capim_apiserver_request_total` | counter: "},
+		"messages-core.md": {"## Events", "- Scaling up MachineSet to %d replicas"},
+	} {
+		for _, row := range rows {
+			if !strings.Contains(sources[file], row) {
+				t.Errorf("%s does not have %q", file, row)
+			}
+		}
 	}
 }
 
@@ -83,7 +112,7 @@ func TestOwnAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"api-cluster.html": `<h2 id="machinehealthcheck">`, "api-controlplane.html": `<code>spec.machineTemplate.spec.deletion`,
+		"api-cluster-v1beta2.html": `<h2 id="machinehealthcheck">`, "api-controlplane-v1beta2.html": `<code>spec.machineTemplate.spec.deletion`,
 	} {
 		if !strings.Contains(string(site[file]), want) {
 			t.Errorf("%s does not have %s", file, want)

@@ -23,20 +23,25 @@ import (
 
 func main() {
 	cmd := docs.New("docs", version.Get(), pages, nil)
-	cmd.Flags().String("repository", ".", "The `root` of the repository, whose CustomResourceDefinitions become pages")
+	cmd.Flags().String("repository", ".", "The `root` of the repository, whose source code and CustomResourceDefinitions become pages")
 	if err := cmd.ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		os.Exit(1)
 	}
 }
 
-// pages returns the generated pages of clusterctl, of capi, and of the API.
+// pages returns the generated pages of clusterctl, of capi, of what the source code declares, and of the API.
 func pages(cmd *cobra.Command) ([]manual.Generated, error) {
 	clusterctl := root.NewCmd(factory.New(iostreams.System(factory.Environment), factory.Environment, nil))
 	hosted, err := standalone.Reference(command.New(standalone.Components(), nil))
 	if err != nil {
 		return nil, err
 	}
-	api, err := reference.API(os.DirFS(cmd.Flag("repository").Value.String()), "providers/*/config/crd/*.yaml")
-	return slices.Concat([]manual.Generated{reference.Commands(clusterctl)}, hosted, api), err
+	repository := os.DirFS(cmd.Flag("repository").Value.String())
+	source, err := reference.Source(repository)
+	if err != nil {
+		return nil, err
+	}
+	api, err := reference.API(repository, "providers/*/config/crd/*.yaml")
+	return slices.Concat([]manual.Generated{reference.Commands(clusterctl)}, hosted, source, api), err
 }

@@ -137,6 +137,7 @@ var generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 // shape returns the inventory without what differs from Cluster to Cluster.
 func shape(c *Subject) []string {
 	c.t.Helper()
+	c.Eventually("what belonged to replaced Machines is collected", func(*Snapshot) error { return c.garbage() })
 	entries := c.Inventory()
 	for i, entry := range entries {
 		entries[i] = generated.ReplaceAllString(entry, "-*")

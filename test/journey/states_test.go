@@ -25,8 +25,13 @@ import (
 type origin struct {
 	// corpus is the name of its recorded states.
 	corpus string
-	// published is whether the API server has the CRDs of v1.7, and the Clusters are handed back.
-	published bool
+	// as is the version that objects are like after derive has changed them; see derivedstates_test.go. Empty: they are as recorded.
+	as     string
+	derive derive
+	// definitions returns the folder of the CRDs that the API server has; nil for ours.
+	definitions func(t testing.TB, root string) string
+	// back is whether the Clusters are handed back.
+	back bool
 	// written is what our managers write to Clusters at rest, by state, in the form of changes.
 	written map[string][]string
 	// reapplied are changes that are only seen if nothing else of the object has changed meanwhile, and changed back.
@@ -88,7 +93,7 @@ func origins() []origin {
 	}
 	return []origin{
 		{
-			corpus: "v1.7.0 in v1beta1", published: true,
+			corpus: "v1.7.0 in v1beta1", definitions: publishedDefinitions, back: true,
 			written: map[string][]string{
 				"2-at-rest": v17, "4-upgraded": slices.Concat(v17, scaledDown), "6-scaled": slices.Concat(v17, scaledDown), "7-paused": nil,
 			},
@@ -104,6 +109,23 @@ func origins() []origin {
 			written:   map[string][]string{"2-at-rest": v114, "4-upgraded": v114, "6-scaled": v114, "7-paused": nil},
 			reapplied: reapplied, refreshed: []string{"clusters ~ .status.conditions[ControlPlaneInitialized].observedGeneration"}, motion: motion114,
 		},
+		{
+			corpus: "v1.7.0 in v1beta1", as: "v1.8", derive: likeV18, definitions: publishedDefinitions,
+			written: map[string][]string{
+				"2-at-rest": v17, "4-upgraded": slices.Concat(v17, scaledDown), "6-scaled": slices.Concat(v17, scaledDown), "7-paused": nil,
+			},
+		},
+		{
+			corpus: "v1.7.0 in v1beta1", as: "v1.10", derive: likeV110, definitions: definitionsOfV110,
+			written: map[string][]string{
+				"2-at-rest": v17, "4-upgraded": slices.Concat(v17, scaledDown), "6-scaled": slices.Concat(v17, scaledDown), "7-paused": nil,
+			},
+		},
+		{
+			corpus: "v1.14.0 in v1beta2", as: "v1.11", derive: likeV111,
+			written:   map[string][]string{"2-at-rest": v114, "4-upgraded": v114, "6-scaled": v114, "7-paused": nil},
+			reapplied: reapplied, refreshed: []string{"clusters ~ .status.conditions[ControlPlaneInitialized].observedGeneration"},
+		},
 	}
 }
 
@@ -115,9 +137,12 @@ func TestEveryStateIsTakenOver(t *testing.T) {
 	tools := shared.Management(t).Tools
 	corpus := recorded.Corpus(t, tools.Root)
 	for _, o := range origins() {
-		t.Run(o.corpus, func(t *testing.T) {
+		t.Run(strings.TrimSpace(o.corpus+" "+o.as), func(t *testing.T) {
+			if o.as != "" {
+				testenv.Soak(t)
+			}
 			t.Parallel()
-			m, states := takeOver(t, o, corpus[o.corpus])
+			m, states := takeOver(t, o, corpus)
 			for _, want := range o.motion {
 				t.Run(want.state, func(t *testing.T) { states[want.state].on(t, m).finishes(want) })
 			}
@@ -125,7 +150,7 @@ func TestEveryStateIsTakenOver(t *testing.T) {
 			for _, state := range slices.Sorted(maps.Keys(o.written)) {
 				t.Run(state, func(t *testing.T) { states[state].on(t, m).staysAtRest(o.written[state]) })
 			}
-			if o.published {
+			if o.back {
 				t.Run("back", func(t *testing.T) { areHandedBack(t, m, o, states, corpus[o.corpus]) })
 			}
 		})
@@ -145,29 +170,30 @@ type takenOver struct {
 }
 
 // takeOver loads the states of an origin in a new management cluster, before it starts our managers.
-func takeOver(t *testing.T, o origin, corpus []recorded.State) (*Management, map[string]*takenOver) {
+func takeOver(t *testing.T, o origin, corpus map[string][]recorded.State) (*Management, map[string]*takenOver) {
 	t.Helper()
 	tools := shared.Management(t).Tools
 	r, version := NewRepository(t, tools), "v2.0.0"
-	if o.published {
+	if o.definitions != nil {
 		version = publishedVersion
-		r.ReleasePublished(publishedDefinitions(t, tools.Root))
+		r.ReleasePublished(o.definitions(t, tools.Root))
 	} else {
 		r.Release(version)
 	}
 	r.withPorts(version, recordedPorts)
 	s := NewStandalone(t, r.Tools)
-	if o.published {
+	if o.definitions != nil {
 		prepareCertManager(t, r.Tools, s.kubeconfig())
 	}
 	bare, storage := s.withoutProviders(r.objects(version)), s.storage()
 	states := map[string]*takenOver{}
-	for _, state := range corpus {
+	for _, state := range corpus[o.corpus] {
 		_, atRest := o.written[state.Name]
 		if !atRest && !slices.ContainsFunc(o.motion, func(m motion) bool { return m.state == state.Name }) {
 			continue
 		}
 		w := bare.World(t)
+		state.Objects = o.derived(state, corpus["v1.14.0 in v1beta1"])
 		w.load(storage, state)
 		loaded := storage.objects(w.Namespace)
 		if len(loaded) < 10 {

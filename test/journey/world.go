@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,6 +95,25 @@ func (w *World) Requested() map[string]string {
 		}
 	})
 	return found
+}
+
+// garbage returns an error that names an object of which an owner does not exist: the garbage collector has not deleted it yet.
+func (w *World) garbage() error {
+	w.t.Helper()
+	exists := map[types.UID]bool{}
+	owners := map[string][]metav1.OwnerReference{}
+	w.each(func(resource string, o metav1.PartialObjectMetadata) {
+		exists[o.UID] = true
+		owners[resource+"/"+o.Name] = o.OwnerReferences
+	})
+	for name, references := range owners {
+		for _, r := range references {
+			if !exists[r.UID] {
+				return fmt.Errorf("%s exists, and its owner %s %s does not", name, r.Kind, r.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // each calls f for all objects in the namespace, except Events.
