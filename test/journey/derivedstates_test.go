@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,7 +57,11 @@ func role(o *unstructured.Unstructured) string {
 	if o.GetKind() == "MachineHealthCheck" {
 		controlPlane = !strings.Contains(o.GetName(), "-md-")
 	}
-	return fmt.Sprintf("%s, control plane: %t", o.GetKind(), controlPlane)
+	replicas := any(nil)
+	if o.GetKind() == "MachineSet" { // The current one, or that of the older version.
+		replicas, _, _ = unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
+	}
+	return fmt.Sprintf("%s, control plane: %t, replicas: %v", o.GetKind(), controlPlane, replicas)
 }
 
 // likeV18 adds to objects of v1.7 what v1.8 and later versions have set before it matters: finalizers of MachineSets and
@@ -64,9 +69,9 @@ func role(o *unstructured.Unstructured) string {
 func likeV18(o *unstructured.Unstructured, _ map[string]any) {
 	switch o.GetKind() {
 	case "MachineSet":
-		o.SetFinalizers(append(o.GetFinalizers(), clusterv1.MachineSetFinalizer))
+		addFinalizer(o, clusterv1.MachineSetFinalizer)
 	case "MachineDeployment":
-		o.SetFinalizers(append(o.GetFinalizers(), clusterv1.MachineDeploymentFinalizer))
+		addFinalizer(o, clusterv1.MachineDeploymentFinalizer)
 	case "Machine":
 		if _, ok := o.GetLabels()[clusterv1.MachineControlPlaneLabel]; ok {
 			annotations := o.GetAnnotations() // v1.7 has set one of its own.
@@ -76,13 +81,35 @@ func likeV18(o *unstructured.Unstructured, _ map[string]any) {
 	}
 }
 
+// addFinalizer adds a finalizer, with the owner that it has in objects of v1.14: who has set the other one.
+func addFinalizer(o *unstructured.Unstructured, finalizer string) {
+	const other = `{"f:finalizers":{".":{},`
+	o.SetFinalizers(append(o.GetFinalizers(), finalizer))
+	entries := o.GetManagedFields()
+	for i := range entries {
+		raw := string(entries[i].FieldsV1.GetRawBytes())
+		entries[i].FieldsV1.SetRawBytes([]byte(strings.ReplaceAll(raw, other, other+fmt.Sprintf(`%q:{},`, "v:"+strconv.Quote(finalizer)))))
+	}
+	o.SetManagedFields(entries)
+}
+
 // likeV110 adds to them what v1.9 and v1.10 reported besides: the conditions of v1beta2.
 func likeV110(o *unstructured.Unstructured, reported map[string]any) {
 	likeV18(o, nil)
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
-	if v1beta2, ok := reported[role(o)]; ok && status != nil {
-		status["v1beta2"] = v1beta2
-		o.Object["status"] = runtime.DeepCopyJSONValue(status)
+	v1beta2, ok := reported[role(o)].(map[string]any)
+	if !ok || status == nil {
+		return
+	}
+	status["v1beta2"] = runtime.DeepCopyJSON(v1beta2)
+	o.Object["status"] = status
+	conditions, _, _ := unstructured.NestedSlice(v1beta2, "conditions")
+	for _, c := range conditions {
+		// The class refers to templates in v1beta1. v1.14 has a later version.
+		if c := c.(map[string]any); c["type"] == clusterv1.ClusterClassRefVersionsUpToDateCondition {
+			c["status"], c["reason"], c["message"] = "True", clusterv1.ClusterClassRefVersionsUpToDateReason, ""
+			status["v1beta2"].(map[string]any)["conditions"] = conditions
+		}
 	}
 }
 

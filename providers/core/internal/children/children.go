@@ -1,8 +1,9 @@
 // Package children deletes what a MachineDeployment or a MachineSet controls before its finalizer is removed, so that the object exists as
 // long as its Machines do.
 //
-// Managers know these finalizers since Cluster API v1.8. New objects get them if v1beta2 is stored. As long as v1beta1 is, users may return
-// to v1.7, where nothing would remove them, so they are removed.
+// Managers know these finalizers since Cluster API v1.8. New objects get them if v1beta2 is stored: as long as v1beta1 is, users may return
+// to v1.7, where nothing would remove them. Existing ones keep what another version, such as v1.8, has set; `clusterctl takeover handback`
+// removes it for v1.7.
 package children
 
 import (
@@ -20,19 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Policy is what happens to the finalizers of objects that are not being deleted.
-type Policy string
-
-const (
-	// Leave means that they stay as they are, because the stored version is unknown.
-	Leave Policy = ""
-	// Add means that new objects get the finalizer.
-	Add Policy = "Add"
-	// Remove means that all objects lose it.
-	Remove Policy = "Remove"
-)
-
-// Guard decides which policy applies to a kind. That of the zero value is Leave.
+// Guard decides whether new objects of a kind get a finalizer. With the zero value, none does.
 type Guard struct {
 	boundary *apiversion.Boundary
 	kind     schema.GroupKind
@@ -43,28 +32,13 @@ func NewGuard(c client.Client, kind string) Guard {
 	return Guard{apiversion.BoundaryOf(c), clusterv1.GroupVersion.WithKind(kind).GroupKind()}
 }
 
-// Policy returns the policy that applies now, without a request.
-func (g Guard) Policy(ctx context.Context) (Policy, error) {
+// Adds reports whether new objects get the finalizer now, without a request.
+func (g Guard) Adds(ctx context.Context) (bool, error) {
 	if g.boundary == nil {
-		return Leave, nil
+		return false, nil
 	}
-	switch stored, err := g.boundary.Stored(ctx, g.kind); {
-	case err != nil:
-		return Leave, err
-	case stored == clusterv1.GroupVersion.Version:
-		return Add, nil
-	}
-	return Remove, nil
-}
-
-// Apply adds or removes a finalizer in memory.
-func (p Policy) Apply(obj client.Object, finalizer string, isNew bool) {
-	switch {
-	case p == Add && isNew:
-		controllerutil.AddFinalizer(obj, finalizer)
-	case p == Remove:
-		controllerutil.RemoveFinalizer(obj, finalizer)
-	}
+	stored, err := g.boundary.Stored(ctx, g.kind)
+	return stored == clusterv1.GroupVersion.Version, err
 }
 
 // Selects reports whether a controller reconciles an object: one that is being deleted only while it has the finalizer. The garbage

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -50,34 +49,5 @@ func TestDelete(t *testing.T) {
 				t.Errorf("%s: writes, -want +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-func TestPolicies(t *testing.T) {
-	var build object.Builder
-	const finalizer = clusterv1.MachineSetFinalizer
-	for name, tc := range map[string]struct {
-		reason string
-		policy Policy
-		has    bool
-		isNew  bool
-		want   bool
-	}{
-		"New":       {"new objects get it", Add, false, true, true},
-		"Existing":  {"existing ones do not: this would be a write for each", Add, false, false, false},
-		"Kept":      {"it stays", Add, true, false, true},
-		"Removed":   {"Cluster API v1.7 would not remove it", Remove, true, false, false},
-		"Unknown":   {"the stored version is unknown", Leave, true, false, true},
-		"NewOlder":  {"new objects do not get it either", Remove, false, true, false},
-		"NewUnsure": {"nor if it is unknown", Leave, false, true, false},
-	} {
-		set := build.MachineSet("set")
-		if tc.has {
-			set.Finalizers = []string{finalizer}
-		}
-		tc.policy.Apply(set, finalizer, tc.isNew)
-		if got := controllerutil.ContainsFinalizer(set, finalizer); got != tc.want {
-			t.Errorf("%s: %s: has the finalizer: %t", name, tc.reason, got)
-		}
 	}
 }

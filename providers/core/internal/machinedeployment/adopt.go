@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -15,9 +17,10 @@ import (
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	ownership.AddCluster(s.deployment, s.cluster)
 	var err error
-	s.policy, err = c.guard.Policy(ctx)
-	_, old := s.deployment.Annotations[clusterv1.RevisionAnnotation]
-	s.policy.Apply(s.deployment, clusterv1.MachineDeploymentFinalizer, !old)
+	s.guarded, err = c.guard.Adds(ctx)
+	if _, old := s.deployment.Annotations[clusterv1.RevisionAnnotation]; s.guarded && !old {
+		controllerutil.AddFinalizer(s.deployment, clusterv1.MachineDeploymentFinalizer)
+	}
 	return step.Done(), err
 }
 

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/core/internal/children"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -109,13 +108,13 @@ func (s *scope) finalizers(live *clusterv1.MachineSet) []string {
 	_, topology := s.deployment.Labels[clusterv1.ClusterTopologyOwnedLabel]
 	var out []string
 	for _, f := range []struct {
-		name       string
-		add, leave bool
+		name string
+		add  bool
 	}{
-		{clusterv1.MachineSetTopologyFinalizer, topology, true},
-		{clusterv1.MachineSetFinalizer, s.policy == children.Add, s.policy != children.Remove},
+		{clusterv1.MachineSetTopologyFinalizer, topology},
+		{clusterv1.MachineSetFinalizer, s.guarded},
 	} {
-		if live == nil && f.add || live != nil && f.leave && slices.Contains(live.Finalizers, f.name) {
+		if live == nil && f.add || live != nil && slices.Contains(live.Finalizers, f.name) {
 			out = append(out, f.name)
 		}
 	}

@@ -61,8 +61,8 @@ type scope struct {
 	current *clusterv1.MachineSet
 	// newIdentity is the identity of the current set if it has to be created.
 	newIdentity identity
-	// policy is what happens to the finalizers of MachineSets.
-	policy children.Policy
+	// guarded is whether new MachineSets get a finalizer, see package children.
+	guarded bool
 	// surge and unavailable are the resolved maxSurge and maxUnavailable; zero for OnDelete.
 	surge, unavailable int32
 	targets            rollout.Targets

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -16,12 +17,14 @@ import (
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	set := s.set
 	ownership.AddClusterLabel(set, s.cluster)
-	policy, err := c.guard.Policy(ctx)
+	guarded, err := c.guard.Adds(ctx)
 	if err != nil {
 		return step.Done(), err
 	}
 	alone := metav1.GetControllerOf(set) == nil
-	policy.Apply(set, clusterv1.MachineSetFinalizer, alone && !ownership.Has(set, s.cluster))
+	if guarded && alone && !ownership.Has(set, s.cluster) {
+		controllerutil.AddFinalizer(set, clusterv1.MachineSetFinalizer)
+	}
 	if alone {
 		ownership.AddCluster(set, s.cluster)
 	}
