@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -62,18 +61,6 @@ func (l *lab) stop() error {
 		return err
 	}
 	return l.server.Wait()
-}
-
-// run runs a command unseen.
-func (l *lab) run(ctx context.Context, command string) error {
-	if command == "" {
-		return nil
-	}
-	cmd := l.command(ctx, command)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", command, err, strings.TrimSpace(string(out)))
-	}
-	return nil
 }
 
 // command returns a command of the shell in the directory of the cluster.

@@ -40,9 +40,6 @@ type recorder struct {
 func record(ctx context.Context, l *lab, c cast, n *names) ([]frame, error) {
 	r := &recorder{terminal: vt.NewEmulator(columns, c.rows), names: n}
 	defer func() { _ = r.terminal.Close() }()
-	if err := l.run(ctx, c.before); err != nil {
-		return nil, err
-	}
 	for _, command := range c.commands {
 		if err := r.typeIn(command); err != nil {
 			return nil, err
@@ -55,7 +52,7 @@ func record(ctx context.Context, l *lab, c cast, n *names) ([]frame, error) {
 		return nil, err
 	}
 	r.take(last)
-	return r.frames, l.run(ctx, c.after)
+	return r.frames, nil
 }
 
 // typeIn shows how a command is typed.
@@ -116,15 +113,7 @@ func (r *recorder) follow(ctx context.Context, l *lab, rows int, command string)
 	if err := <-read; !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EIO) {
 		return err
 	}
-	return ignoreDifferences(command, cmd.Wait())
-}
-
-// ignoreDifferences ignores that diff fails if there are differences.
-func ignoreDifferences(command string, err error) error {
-	if strings.HasPrefix(command, "diff ") {
-		return nil
-	}
-	return err
+	return cmd.Wait()
 }
 
 func (r *recorder) write(text string) error {
