@@ -41,7 +41,7 @@ func all() []cast {
 			title: "Upgrade Kubernetes in a cluster",
 			desc: "A terminal. The version of a Cluster is changed to v1.32.0. clusterctl wait cluster shows the tree of objects while the Machine of the control plane " +
 				"and then those of the workers are replaced. kubectl lists the new Machines, all Running with v1.32.0.",
-			rows: 22,
+			rows: 19,
 			commands: []string{
 				`kubectl patch cluster demo --type merge -p '{"spec":{"topology":{"version":"v1.32.0"}}}'`,
 				"clusterctl wait cluster demo",

@@ -48,7 +48,7 @@ func timing(frames []frame, height float64) (offsets, times string, total float6
 	var o, t []string
 	passed := 0.0
 	for i, f := range frames {
-		o = append(o, fmt.Sprintf("0 %g", -height*float64(i)))
+		o = append(o, fmt.Sprintf("0 %g", 0-height*float64(i)))
 		t = append(t, strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.4f", passed/total), "0"), "."))
 		passed += f.seconds
 	}

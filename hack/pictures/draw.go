@@ -20,7 +20,11 @@ var (
 	pair    = regexp.MustCompile(`light-dark\(([^,]+), ([^)]+)\)`)
 	comment = regexp.MustCompile(`(?s)/\*.*?\*/\s*`)
 	rule    = regexp.MustCompile(`(?m)^([^@{}\n]+) \{([^{}]*)\}$`)
+	// embedded is the style sheet in a file, between open and closed.
+	embedded = regexp.MustCompile(`(?s)<style>\n.*?</style>`)
 )
+
+const open, closed = "<style>\n", "</style>"
 
 // Write draws all pictures of a repository, and returns the files that changed.
 func Write(root string) ([]string, error) {
@@ -32,7 +36,10 @@ func Write(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changed []string
+	changed, err := restyle(root, style)
+	if err != nil {
+		return changed, err
+	}
 	for _, source := range sources {
 		text, err := os.ReadFile(source)
 		if err != nil {
@@ -50,6 +57,30 @@ func Write(root string) ([]string, error) {
 			continue
 		}
 		if err := os.WriteFile(file, drawn, 0o644); err != nil { //nolint:gosec // The book is public.
+			return changed, err
+		}
+		changed = append(changed, file)
+	}
+	return changed, nil
+}
+
+// restyle gives casts, which cannot be drawn without a cluster, the present style sheet, and returns those that changed.
+func restyle(root, style string) ([]string, error) {
+	casts, err := filepath.Glob(filepath.Join(root, Folder, "cast-*.svg"))
+	if err != nil {
+		return nil, err
+	}
+	var changed []string
+	for _, file := range casts {
+		before, err := os.ReadFile(file)
+		if err != nil {
+			return changed, err
+		}
+		after := embedded.ReplaceAllLiteral(before, []byte(open+style+closed))
+		if bytes.Equal(before, after) {
+			continue
+		}
+		if err := os.WriteFile(file, after, 0o644); err != nil { //nolint:gosec // The book is public.
 			return changed, err
 		}
 		changed = append(changed, file)
@@ -86,9 +117,8 @@ func Open(name, title, desc, style string, width, height float64) string {
 		`viewBox="0 0 %[2]g %[3]g" width="%[2]g" height="%[3]g">
 <title id="%[1]s-title">%[4]s</title>
 <desc id="%[1]s-desc">%[5]s</desc>
-<style>
-%[6]s</style>
-`, name, width, height, html.EscapeString(title), html.EscapeString(desc), style)
+%[6]s
+`, name, width, height, html.EscapeString(title), html.EscapeString(desc), open+style+closed)
 }
 
 // svg draws a picture.
