@@ -1,5 +1,5 @@
-// Package book is the manual: its pages in Markdown, their pictures, which hack/pictures draws and hack/casts records, and the order of the
-// pages, which is that of README.md.
+// Package book is the manual: its pages in Markdown, their pictures, which hack/pictures draws and hack/casts records, and the order of
+// the pages, which is that of README.md.
 //
 // How pages look as a site does not belong here; that is docs/manual.
 package book

@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// blocks renders what looks different from goldmark's own HTML: tables scroll horizontally, pictures are part of the page, and blocks of code
-// have a mark, and colors for comments and keys.
+// blocks renders what looks different from goldmark's own HTML: tables scroll horizontally, pictures are part of the page, and blocks of
+// code have a mark, and colors for comments and keys.
 type blocks struct{}
 
 // key matches the key of a line of YAML.

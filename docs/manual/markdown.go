@@ -42,8 +42,8 @@ func parser() goldmark.Markdown {
 	)
 }
 
-// render renders a page. resolve returns the destination of a link on the site, and whether it leaves the site; picture returns the content of
-// a picture.
+// render renders a page. resolve returns the destination of a link on the site, and whether it leaves the site; picture returns the
+// content of a picture.
 func render(
 	source []byte, resolve func(string) (to string, leaves bool, err error), picture func(string) ([]byte, error),
 ) (*document, error) {

@@ -32,8 +32,8 @@ func (s *site) picture(destination string) ([]byte, error) {
 	return style.ReplaceAll(bytes.TrimSpace(drawn), nil), nil
 }
 
-// pictures makes pictures part of the page, where they follow its colors. Each is a paragraph, and has a text for readers
-// who cannot see it.
+// pictures makes pictures part of the page, where they follow its colors. Each is a paragraph, and has a text for readers who cannot see
+// it.
 func pictures(root ast.Node, source []byte, picture func(string) ([]byte, error)) error {
 	return ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		image, ok := n.(*ast.Image)

@@ -23,7 +23,8 @@ func TestMarkup(t *testing.T) {
 		{"nothing", "", ""},
 		{"a text with spaces", "a b", `<tspan x="16">a b</tspan>`},
 		{"columns are where they are, whatever the font", "a   b", `<tspan x="16">a</tspan><tspan x="45">b</tspan>`},
-		{"colors", "\x1b[32mTrue\x1b[0m \x1b[90mno\x1b[0m", `<tspan x="16" class="cast-green">True</tspan><tspan x="52.25" class="cast-gray">no</tspan>`},
+		{"colors", "\x1b[32mTrue\x1b[0m \x1b[90mno\x1b[0m",
+			`<tspan x="16" class="cast-green">True</tspan><tspan x="52.25" class="cast-gray">no</tspan>`},
 		{"bold, and white, which is the color of texts", "\x1b[97;1mx\x1b[0m", `<tspan x="16" class="cast-bold">x</tspan>`},
 		{"overwritten texts", "old text\r\x1b[Knew", `<tspan x="16">new</tspan>`},
 		{"letters of HTML", "<none>", `<tspan x="16">&lt;none&gt;</tspan>`},
@@ -63,7 +64,8 @@ func TestSVG(t *testing.T) {
 	frames := []frame{{shown(t, n, "one"), 0.5}, {shown(t, n, "one\r\ntwo"), 1.5}}
 	drawn := svg(cast{name: "c", prefix: "x", title: "T", desc: "D", rows: 2}, frames, "")
 	for reason, want := range map[string]string{
-		"each row is there once":            "<defs>\n<text class=\"cast-text\" id=\"x0\"><tspan x=\"16\">one</tspan></text>\n<text class=\"cast-text\" id=\"x1\"><tspan x=\"16\">two</tspan></text>\n</defs>",
+		"each row is there once": "<defs>\n<text class=\"cast-text\" id=\"x0\"><tspan x=\"16\">one</tspan></text>\n" +
+			"<text class=\"cast-text\" id=\"x1\"><tspan x=\"16\">two</tspan></text>\n</defs>",
 		"without motion, it is the last":    "<g class=\"still\">\n<use href=\"#x0\" y=\"16\"/><use href=\"#x1\" y=\"32\"/></g>",
 		"without animation, too":            `<g class="film" transform="translate(0 -48)">`,
 		"frames have their time":            `dur="2.0s" values="0 0;0 -48" keyTimes="0;0.25"`,

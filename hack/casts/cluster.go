@@ -33,14 +33,14 @@ func start(ctx context.Context, root, dir string) (*lab, error) {
 		"kubectl":                     "#!/bin/sh\nexec capi kubectl \"$@\"\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // There are no secrets in it.
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil { //nolint:gosec // The shell script has to be executable.
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
 			return nil, err
 		}
 	}
-	l.server = exec.CommandContext(ctx, filepath.Join(bin, "capi"), //nolint:gosec // It is our own program.
+	l.server = exec.CommandContext(ctx, filepath.Join(bin, "capi"),
 		"serve", "--data-dir", filepath.Join(dir, "data"), "--secure-port", "0", "--kubeconfig", filepath.Join(dir, "kubeconfig"))
 	out, err := l.server.StdoutPipe()
 	if err != nil {
@@ -65,7 +65,7 @@ func (l *lab) stop() error {
 
 // command returns a command of the shell in the directory of the cluster.
 func (l *lab) command(ctx context.Context, command string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "bash", "-c", command) //nolint:gosec // The commands are those of this package.
+	cmd := exec.CommandContext(ctx, "bash", "-c", command)
 	cmd.Dir, cmd.Env = l.dir, l.environment
 	return cmd
 }

@@ -6,8 +6,8 @@
 //	terminal.go  reads a frame from the terminal: texts and their colors
 //	draw.go      draws frames as SVG
 //
-// How long a frame is shown does not depend on the machine, and generated names are always the same ones, so that new recordings differ where
-// the output does. Ages and the number of frames may differ.
+// How long a frame is shown does not depend on the machine, and generated names are always the same ones, so that new recordings differ
+// where the output does. Ages and the number of frames may differ.
 //
 // Pictures of other things do not belong here (package pictures).
 package casts

@@ -31,7 +31,8 @@ func svg(c cast, frames []frame, style string) string {
 	fmt.Fprintf(&out, "<rect class=\"area\" x=\"0.5\" y=\"0.5\" width=\"%g\" height=\"%g\" rx=\"8\"/>\n", width-1, height+bar-1)
 	fmt.Fprintf(&out, "<path class=\"dots\" d=\"M18 15h0M34 15h0M50 15h0\"/><text class=\"small middle\" x=\"%g\" y=\"19\">%s</text>\n",
 		width/2, html.EscapeString(c.title))
-	fmt.Fprintf(&out, "<g class=\"cast\">\n<defs>\n%s</defs>\n<svg y=\"%d\" width=\"%g\" height=\"%g\">\n", d.rows.String(), bar, width, height)
+	fmt.Fprintf(&out, "<g class=\"cast\">\n<defs>\n%s</defs>\n<svg y=\"%d\" width=\"%g\" height=\"%g\">\n",
+		d.rows.String(), bar, width, height)
 	fmt.Fprintf(&out, "<g class=\"still\">\n%s</g>\n", still.String())
 	offsets, times, total := timing(frames, height)
 	fmt.Fprintf(&out, "<g class=\"film\" transform=\"translate(0 %g)\">\n", -height*float64(len(frames)-1))
@@ -79,6 +80,11 @@ func (d *drawing) frame(out *strings.Builder, f frame, top float64) {
 	}
 }
 
+// gap reports whether a text ends here: two spaces follow, or nothing.
+func (r row) gap(at int) bool {
+	return r.letters[at] == ' ' && (at+1 == len(r.letters) || r.letters[at+1] == ' ')
+}
+
 // markup returns the texts of a row. Each is where it is in the terminal, whatever the width of letters.
 func (r row) markup() string {
 	var out strings.Builder
@@ -88,7 +94,7 @@ func (r row) markup() string {
 			continue
 		}
 		end := at + 1
-		for end < len(r.letters) && r.classes[end] == r.classes[at] && (r.letters[end] != ' ' || end+1 < len(r.letters) && r.letters[end+1] != ' ') {
+		for end < len(r.letters) && r.classes[end] == r.classes[at] && !r.gap(end) {
 			end++
 		}
 		class := ""

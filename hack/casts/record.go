@@ -76,7 +76,7 @@ func (r *recorder) typeIn(command string) error {
 // follow runs a command in the terminal, and takes a frame whenever it has stopped writing for a moment.
 func (r *recorder) follow(ctx context.Context, l *lab, rows int, command string) error {
 	cmd := l.command(ctx, command)
-	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: uint16(rows), Cols: columns}) //nolint:gosec // There are few rows.
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: uint16(rows), Cols: columns})
 	if err != nil {
 		return err
 	}

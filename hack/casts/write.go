@@ -36,7 +36,7 @@ func Write(ctx context.Context, root string) (err error) {
 			return err
 		}
 		file := filepath.Join(root, pictures.Folder, c.name+".svg")
-		if err := os.WriteFile(file, []byte(svg(c, frames, style)), 0o644); err != nil { //nolint:gosec // The book is public.
+		if err := os.WriteFile(file, []byte(svg(c, frames, style)), 0o644); err != nil {
 			return err
 		}
 	}

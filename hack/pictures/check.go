@@ -3,6 +3,7 @@ package pictures
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -42,10 +43,17 @@ func width(text, class string) float64 {
 // check returns what is wrong with a picture: texts that do not fit, and things that overlap.
 func (p *picture) check() error {
 	var problems []error
-	bad := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s.txt: "+format, append([]any{p.name}, args...)...))
+	for _, problem := range slices.Concat(p.checkBoxes(), p.checkArrows(), p.checkTexts()) {
+		problems = append(problems, fmt.Errorf("%s.txt: %s", p.name, problem))
 	}
-	canvas := rect{0, 0, p.width, p.height}
+	return errors.Join(problems...)
+}
+
+func (p *picture) canvas() rect { return rect{0, 0, p.width, p.height} }
+
+func (p *picture) checkBoxes() []string {
+	var problems []string
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	for i, b := range p.boxes {
 		for j, line := range b.lines {
 			if w := width(line, lineClass(j)); w > b.w-2*padding {
@@ -55,7 +63,7 @@ func (p *picture) check() error {
 		if h := float64(len(b.lines)*lineHeight + padding); h > b.h {
 			bad("the lines of box %s need %.0f pixels, and it has %.0f", b.id, h, b.h)
 		}
-		if !canvas.contains(b.rect) {
+		if !p.canvas().contains(b.rect) {
 			bad("box %s is not inside the picture", b.id)
 		}
 		for _, other := range p.boxes[:i] {
@@ -69,26 +77,37 @@ func (p *picture) check() error {
 			}
 		}
 	}
-	texts := append([]label(nil), p.texts...)
+	return problems
+}
+
+func (p *picture) checkArrows() []string {
+	var problems []string
+	for _, a := range p.arrows {
+		for _, part := range parts(p.route(a)) {
+			for _, b := range p.boxes {
+				if part.overlaps(b.rect) {
+					problems = append(problems, fmt.Sprintf("the arrow from %s to %s crosses box %s", a.from.id, a.to.id, b.id))
+				}
+			}
+		}
+	}
+	return problems
+}
+
+func (p *picture) checkTexts() []string {
+	texts := slices.Clone(p.texts)
 	for _, area := range p.areas {
 		texts = append(texts, area.heading())
 	}
 	for _, a := range p.arrows {
-		route := p.route(a)
-		for i := range route[:len(route)-1] {
-			part := span(route[i], route[i+1])
-			for _, b := range p.boxes {
-				if part.overlaps(b.rect) {
-					bad("the arrow from %s to %s crosses box %s", a.from.id, a.to.id, b.id)
-				}
-			}
-		}
 		if a.text != "" {
-			texts = append(texts, a.label(route))
+			texts = append(texts, a.label(p.route(a)))
 		}
 	}
+	var problems []string
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	for i, t := range texts {
-		if !canvas.contains(t.rect()) {
+		if !p.canvas().contains(t.rect()) {
 			bad("%q is not inside the picture", t.text)
 		}
 		for _, b := range p.boxes {
@@ -102,15 +121,12 @@ func (p *picture) check() error {
 			}
 		}
 		for _, a := range p.arrows {
-			route := p.route(a)
-			for j := range route[:len(route)-1] {
-				if span(route[j], route[j+1]).overlaps(t.rect()) {
-					bad("the arrow from %s to %s crosses %q", a.from.id, a.to.id, t.text)
-				}
+			if slices.ContainsFunc(parts(p.route(a)), t.rect().overlaps) {
+				bad("the arrow from %s to %s crosses %q", a.from.id, a.to.id, t.text)
 			}
 		}
 	}
-	return errors.Join(problems...)
+	return problems
 }
 
 func lineClass(line int) string {
@@ -135,9 +151,15 @@ func (l label) rect() rect {
 	return rect{l.x, l.y - 10, w, 13}
 }
 
-// span returns the rectangle of a part of an arrow. Its ends touch boxes, but do not overlap them.
-func span(a, b point) rect {
-	return rect{min(a.x, b.x), min(a.y, b.y), max(a.x, b.x) - min(a.x, b.x), max(a.y, b.y) - min(a.y, b.y)}
+// parts returns the rectangles of the parts of an arrow. Its ends touch boxes, but do not overlap them.
+func parts(route []point) []rect {
+	var all []rect
+	for i, to := range route[1:] {
+		from := route[i]
+		left, top := min(from.x, to.x), min(from.y, to.y)
+		all = append(all, rect{left, top, max(from.x, to.x) - left, max(from.y, to.y) - top})
+	}
+	return all
 }
 
 func (r rect) overlaps(o rect) bool {

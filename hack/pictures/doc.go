@@ -14,8 +14,8 @@
 //	arrow FROM TO OPTION... TEXT                FROM and TO are ID.SIDE, moved along the side with ID.SIDE+N. Options: dashed; via=N, where
 //	                                            the part in the middle is; label=left or label=first, where the text is
 //
-// Drawing fails if a text does not fit, or if things overlap. The style sheet is docs/manual/assets/pictures.css: the site uses it as it is,
-// and each file contains it with the colors of both themes, so that it can be read anywhere.
+// Drawing fails if a text does not fit, or if things overlap. The style sheet is docs/manual/assets/pictures.css: the site uses it as it
+// is, and each file contains it with the colors of both themes, so that it can be read anywhere.
 //
 // How pages show pictures does not belong here (docs/manual), nor do pictures of terminals (package casts).
 package pictures

@@ -56,7 +56,7 @@ func Write(root string) ([]string, error) {
 		if before, err := os.ReadFile(file); err == nil && bytes.Equal(before, drawn) {
 			continue
 		}
-		if err := os.WriteFile(file, drawn, 0o644); err != nil { //nolint:gosec // The book is public.
+		if err := os.WriteFile(file, drawn, 0o644); err != nil {
 			return changed, err
 		}
 		changed = append(changed, file)
@@ -80,7 +80,7 @@ func restyle(root, style string) ([]string, error) {
 		if bytes.Equal(before, after) {
 			continue
 		}
-		if err := os.WriteFile(file, after, 0o644); err != nil { //nolint:gosec // The book is public.
+		if err := os.WriteFile(file, after, 0o644); err != nil {
 			return changed, err
 		}
 		changed = append(changed, file)

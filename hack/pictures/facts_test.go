@@ -100,8 +100,9 @@ func TestOrderOfDeletion(t *testing.T) {
 			"Infrastructure of the cluster": "delete-infrastructure", "Cluster": "finish",
 		}, nil},
 		{"providers/core/internal/machine/doc.go", "Deletion:", map[string]string{
-			"pre-drain hooks": "pre-drain-hooks", "drain of the Node": "drain", "volumes detached": "volumes", "pre-terminate hooks": "pre-terminate-hooks",
-			"infrastructure": "delete-infrastructure", "bootstrap": "delete-bootstrap", "Node": "delete-node",
+			"pre-drain hooks": "pre-drain-hooks", "drain of the Node": "drain", "volumes detached": "volumes",
+			"pre-terminate hooks": "pre-terminate-hooks",
+			"infrastructure":      "delete-infrastructure", "bootstrap": "delete-bootstrap", "Node": "delete-node",
 		}, []string{"node-work", "finish"}},
 	} {
 		_, after, _ := strings.Cut(repository(t, tc.file), tc.heading)

@@ -137,8 +137,8 @@ function copyButtons() {
 
 // casts lets readers pause pictures that move, and starts them when they come into view.
 function casts() {
-  for (const cast of document.querySelectorAll(".figure:has(.film)")) {
-    const button = element("button", "Pause"), svg = cast.querySelector("svg");
+  for (const film of document.querySelectorAll(".film")) {
+    const button = element("button", "Pause"), cast = film.closest(".figure"), svg = cast.querySelector("svg");
     button.type = "button";
     button.className = "pause";
     button.addEventListener("click", () => {
