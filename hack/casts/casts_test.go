@@ -30,7 +30,7 @@ func TestMarkup(t *testing.T) {
 		{"letters of HTML", "<none>", `<tspan x="16">&lt;none&gt;</tspan>`},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, shown(t, &names{known: map[string]string{}}, tc.written)[0].markup()); diff != "" {
+			if diff := cmp.Diff(tc.want, shown(t, newNames(), tc.written)[0].markup()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -39,7 +39,7 @@ func TestMarkup(t *testing.T) {
 
 // TestStable checks that recordings with other generated names are equal.
 func TestStable(t *testing.T) {
-	first, second := &names{known: map[string]string{}}, &names{known: map[string]string{}}
+	first, second := newNames(), newNames()
 	for _, texts := range [][2]string{
 		{"demo-abc12 1s", "demo-xyz89 1s"},
 		{"demo-md-0-abc12-77777", "demo-md-0-xyz89-44444"},
@@ -60,7 +60,7 @@ func TestStable(t *testing.T) {
 
 // TestSVG checks the strip of frames, and what remains of it without motion.
 func TestSVG(t *testing.T) {
-	n := &names{known: map[string]string{}}
+	n := newNames()
 	frames := []frame{{shown(t, n, "one"), 0.5}, {shown(t, n, "one\r\ntwo"), 1.5}}
 	drawn := svg(cast{name: "c", prefix: "x", title: "T", desc: "D", rows: 2}, frames, "")
 	for reason, want := range map[string]string{

@@ -1,6 +1,8 @@
 package casts
 
 import (
+	"fmt"
+	"hash/fnv"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,8 +59,15 @@ var (
 	suffix    = regexp.MustCompile(`-[a-z0-9]{5}\b`)
 )
 
-// names replaces generated parts of names by others, which are the same in each recording.
-type names struct{ known map[string]string }
+// names replaces generated parts of names by others, which are the same in each recording: they follow from the part before, such as the
+// name of a MachineSet, and from how many there are of it.
+type names struct {
+	// known has what replaces a name, or the start of one.
+	known map[string]string
+	count map[string]int
+}
+
+func newNames() *names { return &names{known: map[string]string{}, count: map[string]int{}} }
 
 // letters are those of generated names.
 const letters = "bcdfghjklmnpqrstvwxz2456789"
@@ -69,22 +78,32 @@ func (n *names) stable(rows []row) []row {
 	for _, r := range rows {
 		text = append(text, r.letters...)
 	}
-	text = []rune(generated.ReplaceAllStringFunc(string(text), func(name string) string { return suffix.ReplaceAllStringFunc(name, n.of) }))
+	text = []rune(generated.ReplaceAllStringFunc(string(text), n.of))
 	for i := range rows {
 		text = text[copy(rows[i].letters, text):]
 	}
 	return rows
 }
 
-// of returns what replaces a generated part, of the same length.
-func (n *names) of(part string) string {
-	if n.known[part] == "" {
-		at := len(n.known)
-		name := []byte("-")
-		for i := range 5 {
-			name = append(name, letters[(at*7+i*11+i*i*at+3)%len(letters)])
+// of returns what replaces a name, of the same length.
+func (n *names) of(name string) string {
+	parts := suffix.FindAllStringIndex(name, -1)
+	now := name[:parts[0][0]]
+	for _, part := range parts {
+		before := name[:part[1]]
+		if n.known[before] == "" {
+			n.count[now]++
+			hash := fnv.New32a()
+			fmt.Fprint(hash, now, n.count[now])
+			sum := int(hash.Sum32())
+			replaced := []byte(now + "-")
+			for range part[1] - part[0] - 1 {
+				replaced = append(replaced, letters[sum%len(letters)])
+				sum /= len(letters)
+			}
+			n.known[before] = string(replaced)
 		}
-		n.known[part] = string(name)
+		now = n.known[before]
 	}
-	return n.known[part]
+	return now
 }

@@ -29,7 +29,7 @@ func Write(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.stop()) }()
-	n := &names{known: map[string]string{}}
+	n := newNames()
 	for _, c := range all() {
 		frames, err := record(ctx, l, c, n)
 		if err != nil {
