@@ -2,7 +2,9 @@ package casts
 
 import (
 	"fmt"
+	"hash/fnv"
 	"html"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/cluster-api/hack/pictures"
@@ -18,13 +20,12 @@ const (
 // Scripts and style sheets of sites are not needed, so that it also moves where it is shown as an image.
 func svg(c cast, frames []frame, style string) string {
 	width, height := columns*letterWidth+2*margin, float64(c.rows*rowHeight+margin)
-	d := &drawing{name: c.prefix, ids: map[string]string{}}
+	d := &drawing{name: c.prefix, ids: map[string]string{}, used: map[string]bool{}}
 	var strip strings.Builder
 	for i, f := range frames {
-		d.frame(&strip, f, float64(i)*height)
+		fmt.Fprintf(&strip, "<g transform=\"translate(0 %g)\">\n%s\n</g>\n", float64(i)*height, d.frame(f))
 	}
-	var still strings.Builder
-	d.frame(&still, frames[len(frames)-1], 0)
+	still := d.frame(frames[len(frames)-1])
 
 	var out strings.Builder
 	out.WriteString(pictures.Open(c.name, c.title, c.desc, style, width, height+bar))
@@ -33,7 +34,7 @@ func svg(c cast, frames []frame, style string) string {
 		width/2, html.EscapeString(c.title))
 	fmt.Fprintf(&out, "<g class=\"cast\">\n<defs>\n%s</defs>\n<svg y=\"%d\" width=\"%g\" height=\"%g\">\n",
 		d.rows.String(), bar, width, height)
-	fmt.Fprintf(&out, "<g class=\"still\">\n%s</g>\n", still.String())
+	fmt.Fprintf(&out, "<g class=\"still\">\n%s\n</g>\n", still)
 	offsets, times, total := timing(frames, height)
 	fmt.Fprintf(&out, "<g class=\"film\" transform=\"translate(0 %g)\">\n", -height*float64(len(frames)-1))
 	fmt.Fprintf(&out, "<animateTransform attributeName=\"transform\" type=\"translate\" calcMode=\"discrete\" repeatCount=\"indefinite\" "+
@@ -56,15 +57,19 @@ func timing(frames []frame, height float64) (offsets, times string, total float6
 	return strings.Join(o, ";"), strings.Join(t, ";"), total
 }
 
-// drawing has each row once, which frames use.
+// drawing has each row once, which frames use. IDs follow from what is in a row, so that recordings can be compared line by line.
 type drawing struct {
-	name string // the start of IDs
+	// name is the start of IDs.
+	name string
+	// ids are those of rows, and used those of all.
 	ids  map[string]string
+	used map[string]bool
 	rows strings.Builder
 }
 
-// frame draws a frame at a height of the strip.
-func (d *drawing) frame(out *strings.Builder, f frame, top float64) {
+// frame returns the rows of a frame.
+func (d *drawing) frame(f frame) string {
+	var out strings.Builder
 	for i, r := range f.rows {
 		markup := r.markup()
 		if markup == "" {
@@ -72,11 +77,25 @@ func (d *drawing) frame(out *strings.Builder, f frame, top float64) {
 		}
 		id := d.ids[markup]
 		if id == "" {
-			id = fmt.Sprintf("%s%d", d.name, len(d.ids))
+			id = d.id(markup)
 			d.ids[markup] = id
 			fmt.Fprintf(&d.rows, "<text class=\"cast-text\" id=\"%s\">%s</text>\n", id, markup)
 		}
-		fmt.Fprintf(out, "<use href=\"#%s\" y=\"%g\"/>", id, top+float64((i+1)*rowHeight))
+		fmt.Fprintf(&out, "<use href=\"#%s\" y=\"%d\"/>", id, (i+1)*rowHeight)
+	}
+	return out.String()
+}
+
+// id returns a new ID for a row.
+func (d *drawing) id(markup string) string {
+	hash := fnv.New32a()
+	fmt.Fprint(hash, markup)
+	for sum := hash.Sum32(); ; sum++ {
+		id := d.name + strconv.FormatUint(uint64(sum%(36*36*36*36)), 36)
+		if !d.used[id] {
+			d.used[id] = true
+			return id
+		}
 	}
 }
 
