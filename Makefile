@@ -83,7 +83,7 @@ kubeadm-programs: ## Build kubeadm for tests of its configuration into bin/kubea
 	@cd providers/infrastructure-docker/nodeimage && go run . --kubeadm ../../../bin/kubeadm $(if $(ALL),$(SUPPORTED_VERSIONS),$(KUBEADM_VERSIONS))
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of texts.
+generate: ## Generate deep copies, CRDs, webhook manifests, the lists of texts, and the pictures of the book.
 	@hack/generate.sh
 
 .PHONY: test
@@ -110,6 +110,10 @@ fuzz: ## Run all fuzz tests for FUZZ_TIME in total, one hour by default (see hac
 docs: ## Write the book as a site into out/docs, with the reference pages of all programs.
 	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS)" -o $(abspath $(OUT))/write-docs ./writedocs
 	@rm -rf $(OUT)/docs && $(OUT)/write-docs --output-dir $(OUT)/docs
+
+.PHONY: casts
+casts: build release ## Record the terminals that the book shows (docs/book/pictures/cast-*.svg), in a minute.
+	@cd hack && env -u GOGC go run ./cmd/casts ..
 
 .PHONY: lint
 lint: ## Run the linters, including the house rules, and check the licenses of dependencies.

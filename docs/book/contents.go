@@ -1,4 +1,5 @@
-// Package book is the manual: its pages in Markdown, and their order, which is that of README.md.
+// Package book is the manual: its pages in Markdown, their pictures, which hack/pictures draws and hack/casts records, and the order of
+// the pages, which is that of README.md.
 //
 // How pages look as a site does not belong here; that is docs/manual.
 package book
@@ -14,7 +15,7 @@ import (
 // Index is the page that has the table of contents.
 const Index = "README.md"
 
-//go:embed *.md
+//go:embed *.md pictures/*.svg
 var pages embed.FS
 
 // Chapter is a part of the table of contents.
@@ -36,7 +37,7 @@ type Page struct {
 // row is a page in a table of the index.
 var row = regexp.MustCompile(`^\| \[([^\]]+)\]\(([a-z0-9-]+\.md)\) \| (.*) \|$`)
 
-// Files returns the files of all pages.
+// Files returns the files of all pages, and of their pictures.
 func Files() fs.FS { return pages }
 
 // Contents returns the chapters of the book.

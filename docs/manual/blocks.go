@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// blocks renders what looks different from goldmark's own HTML: tables scroll horizontally, and blocks of code have a mark, and colors for
-// comments and keys.
+// blocks renders what looks different from goldmark's own HTML: tables scroll horizontally, pictures are part of the page, and blocks of
+// code have a mark, and colors for comments and keys.
 type blocks struct{}
 
 // key matches the key of a line of YAML.
@@ -23,6 +23,7 @@ var key = regexp.MustCompile(`^([ -]*)([\w./-]+)(:(?: .*)?)$`)
 func (blocks) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	register.Register(ast.KindFencedCodeBlock, code)
 	register.Register(extast.KindTable, table)
+	register.Register(ast.KindImage, figure)
 }
 
 func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {

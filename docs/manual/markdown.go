@@ -42,12 +42,18 @@ func parser() goldmark.Markdown {
 	)
 }
 
-// render renders a page. resolve returns the destination of a link on the site, and whether it leaves the site.
-func render(source []byte, resolve func(string) (to string, leaves bool, err error)) (*document, error) {
+// render renders a page. resolve returns the destination of a link on the site, and whether it leaves the site; picture returns the
+// content of a picture.
+func render(
+	source []byte, resolve func(string) (to string, leaves bool, err error), picture func(string) ([]byte, error),
+) (*document, error) {
 	md := parser()
 	root := md.Parser().Parse(text.NewReader(source))
 	d := &document{}
 	if err := links(root, source, resolve); err != nil {
+		return nil, err
+	}
+	if err := pictures(root, source, picture); err != nil {
 		return nil, err
 	}
 	d.headings(root, source)
@@ -81,8 +87,6 @@ func links(root ast.Node, source []byte, resolve func(string) (string, bool, err
 			}
 		case *ast.AutoLink:
 			n.SetAttributeString("rel", []byte("noreferrer"))
-		case *ast.Image:
-			return ast.WalkStop, fmt.Errorf("the page has an image, %s: the site has no files but pages", plain(n, source))
 		case *ast.RawHTML:
 			return ast.WalkContinue, markup(n.Segments.Value(source))
 		case *ast.HTMLBlock:

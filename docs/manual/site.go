@@ -1,4 +1,4 @@
-// Package manual renders the book as a site: pages, one style sheet, one script and the index of its search. The site needs nothing else,
+// Package manual renders the book as a site: pages, style sheets, one script and the index of its search. The site needs nothing else,
 // neither a server nor the internet.
 //
 // The pages and their order do not belong here; they are in docs/book.
@@ -107,7 +107,7 @@ func build(files fs.FS, chapters []book.Chapter, info version.Info, generated ..
 	if out["search.js"], err = indexed(s.entries).script(); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"manual.css", "manual.js"} {
+	for _, name := range []string{"manual.css", "pictures.css", "manual.js"} {
 		if out[name], err = fs.ReadFile(assets, "assets/"+name); err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func (s *site) page(out Site, at int, resolve func(string) (string, bool, error)
 	if err != nil {
 		return err
 	}
-	d, err := render(source, resolve)
+	d, err := render(source, resolve, s.picture)
 	if err != nil {
 		return err
 	}

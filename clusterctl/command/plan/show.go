@@ -9,6 +9,7 @@ import (
 	"github.com/fatih/color"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
@@ -69,11 +70,12 @@ func (o *Options) showChain(plan *topologyplan.Plan) {
 
 // table writes the changes of objects.
 func (o *Options) table(changes []topologyplan.Change) error {
-	w := tabwriter.NewWriter(o.IO.Out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(o.IO.ColoredOut(), 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "  NAMESPACE\tKIND\tNAME\tACTION")
 	for _, c := range changes {
 		u := c.Object()
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", u.GetNamespace(), u.GetKind(), u.GetName(), o.colored(c.Action))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", iostreams.Clean(u.GetNamespace()), iostreams.Clean(u.GetKind()), iostreams.Clean(u.GetName()),
+			o.colored(c.Action))
 	}
 	fmt.Fprintln(w)
 	return w.Flush()

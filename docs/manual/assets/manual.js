@@ -1,4 +1,4 @@
-// Search, the choice of colors, buttons that copy code, and the place in the contents. Without scripts, everything else of the site works.
+// Search, the choice of colors, buttons that copy code or pause pictures, and the place in the contents. Without scripts, everything else of the site works.
 "use strict";
 
 // limit is how many results are shown, most the number of words of a query that are looked up.
@@ -135,6 +135,27 @@ function copyButtons() {
   }
 }
 
+// casts lets readers pause pictures that move, and starts them when they come into view.
+function casts() {
+  for (const film of document.querySelectorAll(".film")) {
+    const button = element("button", "Pause"), cast = film.closest(".figure"), svg = cast.querySelector("svg");
+    button.type = "button";
+    button.className = "pause";
+    button.addEventListener("click", () => {
+      const paused = svg.animationsPaused();
+      if (paused) svg.unpauseAnimations(); else svg.pauseAnimations();
+      button.textContent = paused ? "Pause" : "Play";
+    });
+    cast.append(button);
+    const start = new IntersectionObserver(([seen]) => {
+      if (!seen.isIntersecting) return;
+      svg.setCurrentTime(0);
+      start.disconnect();
+    });
+    start.observe(svg);
+  }
+}
+
 // showCurrent scrolls the contents, not the page, to the current page.
 function showCurrent() {
   const contents = document.getElementById("manual-contents"), current = contents.querySelector("[aria-current]");
@@ -143,5 +164,5 @@ function showCurrent() {
 
 if (typeof document !== "undefined") {
   try { setTheme(localStorage.getItem("theme") || ""); } catch { /* The same. */ }
-  document.addEventListener("DOMContentLoaded", () => { search(); theme(); copyButtons(); showCurrent(); });
+  document.addEventListener("DOMContentLoaded", () => { search(); theme(); copyButtons(); casts(); showCurrent(); });
 }

@@ -1,6 +1,6 @@
 // Command generate generates files from the source, which it parses without compiling it: packages of aliases, deep copy
-// methods, CustomResourceDefinitions, the configuration of kube-state-metrics, the texts that users of each component see, and the exported
-// API of the SDK.
+// methods, CustomResourceDefinitions, the configuration of kube-state-metrics, the texts that users of each component see, the exported
+// API of the SDK, and the pictures of the book.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/hack/aliases"
 	"sigs.k8s.io/cluster-api/hack/generate"
 	"sigs.k8s.io/cluster-api/hack/messages"
+	"sigs.k8s.io/cluster-api/hack/pictures"
 	"sigs.k8s.io/cluster-api/hack/statemetrics"
 	"sigs.k8s.io/cluster-api/hack/surface"
 )
@@ -24,7 +25,7 @@ func main() {
 	}
 	// Deep copies need the aliases, and the configuration of kube-state-metrics needs the CustomResourceDefinitions.
 	for _, write := range []func(root string) ([]string, error){
-		aliases.Write, aliases.WriteModule, generate.Run, statemetrics.Write, messages.Write, api,
+		aliases.Write, aliases.WriteModule, generate.Run, statemetrics.Write, messages.Write, api, pictures.Write,
 	} {
 		changed, err := write(root)
 		for _, path := range changed {
