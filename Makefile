@@ -1,6 +1,8 @@
 # Targets for users and CI. `make help` lists them.
 VERSION ?= v2.0.0
 OUT     ?= out
+# The address of releases on GitHub: of their files, and of the providers that clusterctl installs.
+RELEASES ?= https://github.com/kubernetes-sigs/cluster-api/releases
 
 # Without cgo, programs are static and smaller, and Go links them itself, in a fifth of the time.
 export CGO_ENABLED = 0
@@ -13,7 +15,7 @@ BUILD = GOGC=$(or $(GOGC),400) go build
 
 PACKAGE  = sigs.k8s.io/cluster-api/sdk/version
 # Without symbol tables and debug information; stack traces and profiles do not need them.
-LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
+LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION) -X $(PACKAGE).releases=$(RELEASES)
 MANAGERS = $(shell sed -n 's/^image: //p' providers/*/config/component.yaml)
 
 .PHONY: help
@@ -37,10 +39,12 @@ bin/capi:
 	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
 
 # clusterctl lists the versions of providers through a Go module proxy. The default is the toolchain's, not the GOPROXY of
-# the build machine, which may be private.
+# the build machine, which may be private. This clusterctl installs the providers of `make release`; a released one those of RELEASES.
+LOCAL = $(if $(filter /%,$(OUT)),,../)$(OUT)/repository/clusterctl.yaml
 .PHONY: bin/clusterctl managers
 bin/clusterctl:
-	@$(BUILD) -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY)" -o $@ ./cmd/clusterctl
+	@$(BUILD) -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY) -X $(PACKAGE).localConfig=$(LOCAL)" \
+		-o $@ ./cmd/clusterctl
 # Without grpcnotrace, an unused debug page of gRPC disables dead code elimination of methods: a quarter of the program.
 managers: ## Build every manager as a separate program into bin/.
 	@for m in $(MANAGERS); do $(BUILD) -tags grpcnotrace -ldflags "$(LDFLAGS)" -o bin/$$m ./cmd/$$m || exit 1; done
