@@ -51,19 +51,20 @@ managers: ## Build every manager as a separate program into bin/.
 
 .PHONY: release
 release: ## Write a local provider repository with its clusterctl.yaml into out/repository, and the files of a release into out/release.
-	@cd release && go run ./cmd/release --root .. --version $(VERSION) --registry $(REGISTRY) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
+	@cd release && go run ./cmd/release --root .. --version $(VERSION) --registry $(REGISTRY) --releases $(RELEASES) \
+		--out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
 # PLATFORMS are those of images, RELEASE_PLATFORMS those of clusterctl and, for Linux, capi. The first build for a platform
 # compiles everything: images take 7 minutes on 2 cores, clusterctl a minute. KEY is the file of a private key for signing.
 PLATFORMS ?= linux/amd64,linux/arm64
 RELEASE_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 REGISTRY ?= registry.k8s.io/cluster-api
-IMAGE_FLAGS = --root .. --version $(VERSION) --registry $(REGISTRY) $(if $(KEY),--key $(abspath $(KEY)))
+IMAGE_FLAGS = --root .. --version $(VERSION) --registry $(REGISTRY) --releases $(RELEASES) $(if $(KEY),--key $(abspath $(KEY)))
 
 .PHONY: images release-all
 images: ## Build images of all programs into out/images (PLATFORMS, KEY=file to sign, LOAD=1 for docker load, PUSH=1).
 	@cd release && go run ./cmd/images $(IMAGE_FLAGS) --platforms $(PLATFORMS) --out $(abspath $(OUT))/images $(if $(LOAD),--load) $(if $(PUSH),--push)
-release-all: images ## Everything of a release in out/release: manifests with digests, programs, checksums, signatures (KEY=file).
+release-all: images ## Everything of a release in out/release: manifests with digests, programs, packages, checksums, signatures (KEY=file).
 	@rm -rf $(abspath $(OUT))/release
 	@cd release && go run ./cmd/release $(IMAGE_FLAGS) --platforms $(RELEASE_PLATFORMS) --images $(abspath $(OUT))/images/images.json \
 		--out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
