@@ -23,7 +23,10 @@ func NewFollowUp(cmd *cobra.Command, program string) *FollowUp {
 		}
 		return ""
 	}
-	return &FollowUp{root: cmd.Root(), program: program, config: value("config"), kubeconfig: value("kubeconfig"), context: value("kubeconfig-context")}
+	return &FollowUp{
+		root: cmd.Root(), program: program,
+		config: value("config"), kubeconfig: value("kubeconfig"), context: value("kubeconfig-context"),
+	}
 }
 
 var (

@@ -6,8 +6,8 @@ import (
 )
 
 // Local returns the path of the configuration of a local repository. Its path is relative to the folder of the program, or absolute;
-// empty means that there is none. It is ignored if it belongs to somebody else than the program: a program that was copied into a folder
-// for everybody, such as /tmp, must not read what others put there.
+// empty means that there is none. It is ignored if its owner is another user than the program's: a program that was copied into a folder
+// of all users, such as /tmp, must not read what others put there.
 func Local(program, relative string) string {
 	if relative == "" {
 		return ""

@@ -47,7 +47,8 @@ func (p Package) Deb() ([]byte, error) {
 
 func writeFolder(w *tar.Writer, name string, modified time.Time) error {
 	return w.WriteHeader(&tar.Header{
-		Typeflag: tar.TypeDir, Name: name, Mode: 0o755, ModTime: modified.UTC().Truncate(time.Second), Uname: "root", Gname: "root", Format: tar.FormatGNU,
+		Typeflag: tar.TypeDir, Name: name, Mode: 0o755, ModTime: modified.UTC().Truncate(time.Second),
+		Uname: "root", Gname: "root", Format: tar.FormatGNU,
 	})
 }
 
@@ -60,20 +61,24 @@ func (p Package) control(files []File) []File {
 	}
 	var text strings.Builder
 	for _, field := range [][2]string{
-		{"Package", p.Name}, {"Version", p.version()}, {"Architecture", p.Arch}, {"Maintainer", p.Maintainer}, {"Installed-Size", fmt.Sprint(size)},
-		{"Section", "admin"}, {"Priority", "optional"}, {"Homepage", p.Homepage}, {"Description", p.Summary},
+		{"Package", p.Name}, {"Version", p.version()}, {"Architecture", p.Arch}, {"Maintainer", p.Maintainer},
+		{"Installed-Size", fmt.Sprint(size)}, {"Section", "admin"}, {"Priority", "optional"}, {"Homepage", p.Homepage},
+		{"Description", p.Summary},
 	} {
 		fmt.Fprintf(&text, "%s: %s\n", field[0], field[1])
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(p.Description), "\n") {
 		fmt.Fprintf(&text, " %s\n", line)
 	}
-	out := []File{{Path: "control", Mode: 0o644, Content: []byte(text.String())}, {Path: "md5sums", Mode: 0o644, Content: []byte(sums.String())}}
-	if p.AfterInstall != "" {
-		out = append(out, File{Path: "postinst", Mode: 0o755, Content: []byte("#!/bin/sh\nset -e\n[ \"$1\" = configure ] || exit 0\n" + p.AfterInstall)})
+	out := []File{
+		{Path: "control", Mode: 0o644, Content: []byte(text.String())},
+		{Path: "md5sums", Mode: 0o644, Content: []byte(sums.String())},
 	}
-	if p.BeforeRemove != "" {
-		out = append(out, File{Path: "prerm", Mode: 0o755, Content: []byte("#!/bin/sh\nset -e\n[ \"$1\" = remove ] || exit 0\n" + p.BeforeRemove)})
+	for _, script := range [][3]string{{"postinst", "configure", p.AfterInstall}, {"prerm", "remove", p.BeforeRemove}} {
+		if name, action, text := script[0], script[1], script[2]; text != "" {
+			content := fmt.Sprintf("#!/bin/sh\nset -e\n[ \"$1\" = %s ] || exit 0\n%s", action, text)
+			out = append(out, File{Path: name, Mode: 0o755, Content: []byte(content)})
+		}
 	}
 	return out
 }

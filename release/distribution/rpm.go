@@ -32,8 +32,8 @@ func (p Package) RPM() ([]byte, error) {
 		return nil, err
 	}
 	r, err := rpmpack.NewRPM(rpmpack.RPMMetaData{
-		Name: p.Name, Version: p.version(), Release: rpmRelease, Arch: arch, Summary: p.Summary, Description: p.Description, Licence: "Apache-2.0",
-		URL: p.Homepage, Packager: p.Maintainer, BuildTime: p.Time, BuildHost: "localhost", Compressor: "gzip:9",
+		Name: p.Name, Version: p.version(), Release: rpmRelease, Arch: arch, Summary: p.Summary,
+		Description: p.Description, Licence: "Apache-2.0", URL: p.Homepage, Packager: p.Maintainer, BuildTime: p.Time, BuildHost: "localhost", Compressor: "gzip:9",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("RPM of %s: %w", p.Name, err)
@@ -44,7 +44,8 @@ func (p Package) RPM() ([]byte, error) {
 			kind = rpmpack.LicenceFile
 		}
 		r.AddFile(rpmpack.RPMFile{
-			Name: "/" + f.Path, Body: f.Content, Mode: uint(f.Mode.Perm()), Owner: "root", Group: "root", MTime: uint32(p.Time.Unix()), Type: kind, //nolint:gosec // the format has 32 bits
+			Name: "/" + f.Path, Body: f.Content, Mode: uint(f.Mode.Perm()), Owner: "root", Group: "root", Type: kind,
+			MTime: uint32(p.Time.Unix()), //nolint:gosec // the format has 32 bits
 		})
 	}
 	if p.AfterInstall != "" {

@@ -130,7 +130,8 @@ func printHint(opts *Options, infrastructure []string) {
 			opts.IO.Command("kubectl wait --for=condition=Available deployment -A -l cluster.x-k8s.io/provider --timeout=5m"))
 	}
 	if len(infrastructure) == 0 {
-		fmt.Fprintf(opts.IO.Out, "Workload clusters need an infrastructure provider. To list those that `init --infrastructure` knows, run:\n\n  %s\n\n",
+		fmt.Fprintf(opts.IO.Out, "Workload clusters need an infrastructure provider. "+
+			"To list those that `init --infrastructure` knows, run:\n\n  %s\n\n",
 			opts.IO.Command("clusterctl config repositories"))
 		return
 	}

@@ -194,7 +194,9 @@ func (d *distributor) installed(name string, p program.Platform) ([]distribution
 		{Path: "usr/share/fish/vendor_completions.d/" + name + ".fish", Mode: 0o644, Content: completion[2].content},
 	}
 	if name == program.Capi {
-		for file, path := range map[string]string{"capi.service": "usr/lib/systemd/system/capi.service", "capi.sysusers": "usr/lib/sysusers.d/capi.conf"} {
+		for file, path := range map[string]string{
+			"capi.service": "usr/lib/systemd/system/capi.service", "capi.sysusers": "usr/lib/sysusers.d/capi.conf",
+		} {
 			content, err := os.ReadFile(filepath.Join(d.files, file))
 			if err != nil {
 				return nil, err

@@ -94,7 +94,8 @@ func run(ctx context.Context, args []string, getenv func(string) string) error {
 		return err
 	}
 	r := release{
-		files: filesOf(o.root), version: o.version, registry: o.registry, releases: o.releases, out: o.out, imageList: o.images, platforms: o.platforms,
+		files: filesOf(o.root), version: o.version, registry: o.registry, releases: o.releases, out: o.out,
+		imageList: o.images, platforms: o.platforms,
 	}
 	if o.images != "" {
 		if r.images, err = image.ReadList(o.images); err != nil {
@@ -121,6 +122,9 @@ func (r release) assets(ctx context.Context, o options, components []component, 
 		return err
 	}
 	if err := r.manifests(f, components); err != nil || len(o.platforms) == 0 {
+		return err
+	}
+	if err := r.notes(f, o.root); err != nil {
 		return err
 	}
 	var key *signature.Key
@@ -154,6 +158,7 @@ func (r release) assets(ctx context.Context, o options, components []component, 
 		return err
 	}
 	return seal(ctx, f, attestation.Build{
-		Target: "release-all", Version: o.version, Releases: o.releases, Toolchain: toolchain, Platforms: o.platforms, Source: from, Builder: o.builder,
+		Target: "release-all", Version: o.version, Releases: o.releases, Toolchain: toolchain,
+		Platforms: o.platforms, Source: from, Builder: o.builder,
 	}, key)
 }
