@@ -33,7 +33,8 @@ func (p Package) RPM() ([]byte, error) {
 	}
 	r, err := rpmpack.NewRPM(rpmpack.RPMMetaData{
 		Name: p.Name, Version: p.version(), Release: rpmRelease, Arch: arch, Summary: p.Summary,
-		Description: p.Description, Licence: "Apache-2.0", URL: p.Homepage, Packager: p.Maintainer, BuildTime: p.Time, BuildHost: "localhost", Compressor: "gzip:9",
+		Description: p.Description, Licence: "Apache-2.0", URL: p.Homepage, Packager: p.Maintainer,
+		BuildTime: p.Time, BuildHost: "localhost", Compressor: "gzip:9",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("RPM of %s: %w", p.Name, err)
@@ -45,7 +46,7 @@ func (p Package) RPM() ([]byte, error) {
 		}
 		r.AddFile(rpmpack.RPMFile{
 			Name: "/" + f.Path, Body: f.Content, Mode: uint(f.Mode.Perm()), Owner: "root", Group: "root", Type: kind,
-			MTime: uint32(p.Time.Unix()), //nolint:gosec // the format has 32 bits
+			MTime: uint32(p.Time.Unix()),
 		})
 	}
 	if p.AfterInstall != "" {
