@@ -1,6 +1,8 @@
 # Targets for users and CI. `make help` lists them.
 VERSION ?= v2.0.0
 OUT     ?= out
+# The address of releases on GitHub: of their files, and of the providers that clusterctl installs.
+RELEASES ?= https://github.com/kubernetes-sigs/cluster-api/releases
 
 # Without cgo, programs are static and smaller, and Go links them itself, in a fifth of the time.
 export CGO_ENABLED = 0
@@ -13,7 +15,7 @@ BUILD = GOGC=$(or $(GOGC),400) go build
 
 PACKAGE  = sigs.k8s.io/cluster-api/sdk/version
 # Without symbol tables and debug information; stack traces and profiles do not need them.
-LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
+LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION) -X $(PACKAGE).releases=$(RELEASES)
 MANAGERS = $(shell sed -n 's/^image: //p' providers/*/config/component.yaml)
 
 .PHONY: help
@@ -37,29 +39,32 @@ bin/capi:
 	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
 
 # clusterctl lists the versions of providers through a Go module proxy. The default is the toolchain's, not the GOPROXY of
-# the build machine, which may be private.
+# the build machine, which may be private. This clusterctl installs the providers of `make release`; a released one those of RELEASES.
+LOCAL = $(if $(filter /%,$(OUT)),,../)$(OUT)/repository/clusterctl.yaml
 .PHONY: bin/clusterctl managers
 bin/clusterctl:
-	@$(BUILD) -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY)" -o $@ ./cmd/clusterctl
+	@$(BUILD) -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY) -X $(PACKAGE).localConfig=$(LOCAL)" \
+		-o $@ ./cmd/clusterctl
 # Without grpcnotrace, an unused debug page of gRPC disables dead code elimination of methods: a quarter of the program.
 managers: ## Build every manager as a separate program into bin/.
 	@for m in $(MANAGERS); do $(BUILD) -tags grpcnotrace -ldflags "$(LDFLAGS)" -o bin/$$m ./cmd/$$m || exit 1; done
 
 .PHONY: release
 release: ## Write a local provider repository with its clusterctl.yaml into out/repository, and the files of a release into out/release.
-	@cd release && go run ./cmd/release --root .. --version $(VERSION) --registry $(REGISTRY) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
+	@cd release && go run ./cmd/release --root .. --version $(VERSION) --registry $(REGISTRY) --releases $(RELEASES) \
+		--out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
 # PLATFORMS are those of images, RELEASE_PLATFORMS those of clusterctl and, for Linux, capi. The first build for a platform
 # compiles everything: images take 7 minutes on 2 cores, clusterctl a minute. KEY is the file of a private key for signing.
 PLATFORMS ?= linux/amd64,linux/arm64
 RELEASE_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 REGISTRY ?= registry.k8s.io/cluster-api
-IMAGE_FLAGS = --root .. --version $(VERSION) --registry $(REGISTRY) $(if $(KEY),--key $(abspath $(KEY)))
+IMAGE_FLAGS = --root .. --version $(VERSION) --registry $(REGISTRY) --releases $(RELEASES) $(if $(KEY),--key $(abspath $(KEY)))
 
 .PHONY: images release-all
 images: ## Build images of all programs into out/images (PLATFORMS, KEY=file to sign, LOAD=1 for docker load, PUSH=1).
 	@cd release && go run ./cmd/images $(IMAGE_FLAGS) --platforms $(PLATFORMS) --out $(abspath $(OUT))/images $(if $(LOAD),--load) $(if $(PUSH),--push)
-release-all: images ## Everything of a release in out/release: manifests with digests, programs, checksums, signatures (KEY=file).
+release-all: images ## Everything of a release in out/release: manifests with digests, programs, packages, checksums, signatures (KEY=file).
 	@rm -rf $(abspath $(OUT))/release
 	@cd release && go run ./cmd/release $(IMAGE_FLAGS) --platforms $(RELEASE_PLATFORMS) --images $(abspath $(OUT))/images/images.json \
 		--out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release

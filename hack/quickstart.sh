@@ -28,12 +28,11 @@ mkdir -p "$dir"
 # network installs a pod network in the Docker provider's cluster, once its API server responds.
 network() {
   bin/capi kubectl wait --for condition=ControlPlaneInitialized "cluster/$name" --timeout 300s >/dev/null
-  clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
+  bin/clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
   bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" apply -f providers/infrastructure-docker/nodeimage/files/node/kind/manifests/default-cni.yaml >/dev/null
 }
 export KUBECONFIG=$dir/kubeconfig
 export CLUSTERCTL_DISABLE_VERSIONCHECK=true
-clusterctl() { bin/clusterctl --config out/repository/clusterctl.yaml "$@"; }
 
 if [ -f "$KUBECONFIG" ] && bin/capi kubectl --request-timeout 5s get --raw /readyz >/dev/null 2>&1; then
   echo "The management cluster is already running (process $(cat "$dir/pid"))."
@@ -51,20 +50,20 @@ else
   cat "$dir/ready"
 fi
 
-clusterctl init --infrastructure "$infrastructure" --wait-providers
+bin/clusterctl init --infrastructure "$infrastructure" --wait-providers
 if bin/capi kubectl get cluster "$name" >/dev/null 2>&1; then
   # It may have been changed since, so do not change it.
   echo "Cluster $name already exists; waiting until it is ready."
-  clusterctl wait cluster "$name" --timeout 2m
-  clusterctl describe cluster "$name"
+  bin/clusterctl wait cluster "$name" --timeout 2m
+  bin/clusterctl describe cluster "$name"
 else
   if [ "$infrastructure" = docker ]; then
-    clusterctl create cluster "$name" "${cluster[@]}" --no-wait
+    bin/clusterctl create cluster "$name" "${cluster[@]}" --no-wait
     network
   fi
-  clusterctl create cluster "$name" "${cluster[@]}"
+  bin/clusterctl create cluster "$name" "${cluster[@]}"
 fi
-clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
+bin/clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
 chmod 600 "$dir/$name.kubeconfig"
 printf '\nThe nodes of %s, read with its kubeconfig:\n' "$name"
 bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" get nodes

@@ -1,6 +1,9 @@
 package packages
 
-import clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+import (
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/sdk/version"
+)
 
 // Defaults returns the built-in providers, sorted, with the URLs of their latest releases.
 func Defaults() []Provider {
@@ -9,7 +12,7 @@ func Defaults() []Provider {
 		t     clusterctlv1.ProviderType
 		repos map[string]string
 	}{
-		{clusterctlv1.CoreProviderType, map[string]string{clusterctlv1.ClusterAPIProviderName: "kubernetes-sigs/cluster-api"}},
+		{clusterctlv1.CoreProviderType, map[string]string{clusterctlv1.ClusterAPIProviderName: own}},
 		{clusterctlv1.BootstrapProviderType, bootstrapRepos()},
 		{clusterctlv1.ControlPlaneProviderType, controlPlaneRepos()},
 		{clusterctlv1.InfrastructureProviderType, infrastructureRepos()},
@@ -21,11 +24,22 @@ func Defaults() []Provider {
 			if f, ok := unusualFiles()[clusterctlv1.ManifestLabel(name, group.t)]; ok {
 				file = f
 			}
-			list = append(list, Provider{Name: name, Type: group.t, URL: "https://github.com/" + repo + "/releases/latest/" + file})
+			list = append(list, Provider{Name: name, Type: group.t, URL: releases(repo) + "/latest/" + file})
 		}
 	}
 	Sort(list)
 	return list
+}
+
+// own stands for the repository of this project.
+const own = ""
+
+// releases returns the address of the releases of a repository on GitHub.
+func releases(repo string) string {
+	if repo == own {
+		return version.Releases()
+	}
+	return "https://github.com/" + repo + "/releases"
 }
 
 // unusualFiles maps manifest labels to components files that do not follow the naming convention.
@@ -38,7 +52,7 @@ func unusualFiles() map[string]string {
 
 func bootstrapRepos() map[string]string {
 	return map[string]string{
-		Kubeadm:                "kubernetes-sigs/cluster-api",
+		Kubeadm:                own,
 		"k0sproject-k0smotron": "k0sproject/k0smotron",
 		"kubekey-k3s":          "kubesphere/kubekey",
 		"microk8s":             "canonical/cluster-api-bootstrap-provider-microk8s",
@@ -50,7 +64,7 @@ func bootstrapRepos() map[string]string {
 
 func controlPlaneRepos() map[string]string {
 	return map[string]string{
-		Kubeadm:                "kubernetes-sigs/cluster-api",
+		Kubeadm:                own,
 		"k0sproject-k0smotron": "k0sproject/k0smotron",
 		"kamaji":               "clastix/cluster-api-control-plane-provider-kamaji",
 		"kubekey-k3s":          "kubesphere/kubekey",
@@ -66,10 +80,10 @@ func infrastructureRepos() map[string]string {
 	repos := map[string]string{
 		"byoh":                  "vmware-tanzu/cluster-api-provider-bringyourownhost",
 		"coxedge":               "coxedge/cluster-api-provider-coxedge",
-		"docker":                "kubernetes-sigs/cluster-api",
+		"docker":                own,
 		"hetzner":               "syself/cluster-api-provider-hetzner",
 		"hivelocity-hivelocity": "hivelocity/cluster-api-provider-hivelocity",
-		"in-memory":             "kubernetes-sigs/cluster-api",
+		"in-memory":             own,
 		"k0sproject-k0smotron":  "k0sproject/k0smotron",
 		"kubekey":               "kubesphere/kubekey",
 		"maas":                  "spectrocloud/cluster-api-provider-maas",

@@ -11,18 +11,22 @@ import (
 // FollowUp completes the commands that a command proposes, so that they are about the same management cluster and configuration.
 type FollowUp struct {
 	root                        *cobra.Command
+	program                     string
 	config, kubeconfig, context string
 }
 
-// NewFollowUp returns the FollowUp of a command whose flags have been parsed.
-func NewFollowUp(cmd *cobra.Command) *FollowUp {
+// NewFollowUp returns the FollowUp of a command whose flags have been parsed. program is how the user calls clusterctl.
+func NewFollowUp(cmd *cobra.Command, program string) *FollowUp {
 	value := func(flag string) string {
 		if f := cmd.Flags().Lookup(flag); f != nil {
 			return f.Value.String()
 		}
 		return ""
 	}
-	return &FollowUp{root: cmd.Root(), config: value("config"), kubeconfig: value("kubeconfig"), context: value("kubeconfig-context")}
+	return &FollowUp{
+		root: cmd.Root(), program: program,
+		config: value("config"), kubeconfig: value("kubeconfig"), context: value("kubeconfig-context"),
+	}
 }
 
 var (
@@ -34,14 +38,14 @@ var (
 	plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 )
 
-// Line returns a command line with the flags --config, --kubeconfig and --kubeconfig-context of this command, if they were set. Each
-// command gets those that it has.
+// Line returns a command line with the flags --config, --kubeconfig and --kubeconfig-context of this command, if they were set, and with
+// clusterctl as the user calls it. Each command gets the flags that it has.
 func (f *FollowUp) Line(line string) string {
 	var out strings.Builder
 	begin := 0
 	for _, at := range append(separator.FindAllStringIndex(line, -1), []int{len(line), len(line)}) {
 		command := line[begin:at[0]]
-		out.WriteString(command + f.flags(strings.Fields(command)) + line[at[0]:at[1]])
+		out.WriteString(f.called(command) + f.flags(strings.Fields(command)) + line[at[0]:at[1]])
 		begin = at[1]
 	}
 	return out.String()
@@ -53,6 +57,14 @@ func (f *FollowUp) Text(text string) string {
 		before, line, _ := strings.Cut(match, "`")
 		return before + "`" + f.Line(strings.TrimSuffix(line, "`")) + "`"
 	})
+}
+
+// called returns a command with clusterctl as the user calls it.
+func (f *FollowUp) called(command string) string {
+	if arguments, ok := strings.CutPrefix(command, "clusterctl "); ok && f.program != "" {
+		return f.program + " " + arguments
+	}
+	return command
 }
 
 // flags returns the flags for a command.
@@ -93,6 +105,19 @@ func subcommand(cmd *cobra.Command, name string) *cobra.Command {
 		}
 	}
 	return nil
+}
+
+// Program returns how a user calls clusterctl, by the first word of the command line: as a plugin of kubectl, by a path, or by its name.
+func Program(called string) string {
+	switch name := strings.TrimSuffix(called[strings.LastIndexAny(called, `/\`)+1:], ".exe"); {
+	case strings.HasPrefix(name, "kubectl-operator"):
+		return "clusterctl" // That plugin has some commands alone.
+	case strings.HasPrefix(name, "kubectl-"):
+		return "kubectl " + strings.TrimPrefix(name, "kubectl-")
+	case name == called || name+".exe" == called:
+		return name
+	}
+	return quoted(called)
 }
 
 // quoted returns a value as one word of a shell.

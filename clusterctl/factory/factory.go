@@ -24,6 +24,8 @@ import (
 type Factory struct {
 	IO      *iostreams.Streams
 	Version version.Info
+	// Program is how the user calls clusterctl, for commands that are proposed.
+	Program string
 	// Env looks up environment variables.
 	Env template.Lookup
 	// ConfigPath is the value of --config; it is set before any of the functions is called.
@@ -40,13 +42,13 @@ type Factory struct {
 
 // New returns the Factory of the running program. httpClient may be nil.
 func New(streams *iostreams.Streams, env template.Lookup, httpClient *http.Client) *Factory {
-	f := &Factory{IO: streams, Version: version.Get(), Env: env}
+	f := &Factory{IO: streams, Version: version.Get(), Program: "clusterctl", Env: env}
 	var loaded *config.Config
 	f.Config = func(ctx context.Context) (*config.Config, error) {
 		if loaded != nil {
 			return loaded, nil
 		}
-		c, err := config.Load(ctx, config.Options{Path: f.ConfigPath, Env: env, HTTP: httpClient, Warn: streams.Warnf})
+		c, err := config.Load(ctx, config.Options{Path: f.ConfigPath, Local: localConfig(), Env: env, HTTP: httpClient, Warn: streams.Warnf})
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +87,15 @@ func New(streams *iostreams.Streams, env template.Lookup, httpClient *http.Clien
 		return management.Connect(k, f.Version.UserAgent("clusterctl"))
 	}
 	return f
+}
+
+// localConfig returns the configuration of the repository that was built with this program, "" for a release.
+func localConfig() string {
+	program, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return config.Local(program, version.LocalConfig())
 }
 
 // Environment is the Lookup of the process's environment.

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/command/root"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
@@ -19,5 +20,6 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	f := factory.New(iostreams.System(factory.Environment), factory.Environment, nil)
+	f.Program = clusterflags.Program(os.Args[0])
 	return root.Run(ctx, f, root.Arguments(os.Args))
 }

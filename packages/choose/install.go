@@ -115,6 +115,9 @@ func (p *InstallPlanner) plan(ctx context.Context, o InstallOptions, installed i
 	if err := p.judge(append(problems, conflicts...), o.Lenient); err != nil {
 		return nil, err
 	}
+	if another := origin(plan.Install, missing); another != nil {
+		p.Warn(another)
+	}
 	needy := slices.ContainsFunc(plan.Install, (*components.Components).NeedsCertManager)
 	if needy {
 		plan.CertManager, err = certmanager.Prepare(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)

@@ -127,14 +127,21 @@ type file struct {
 
 // apply lays a file's contents over c. Errors name the key.
 func (c *Config) apply(f file, values map[string]string) error {
-	c.values = values
+	merged := maps.Clone(c.values)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, values)
+	c.values = merged
 	if err := c.applyProviders(f); err != nil {
 		return err
 	}
 	if err := c.applyCertManager(f); err != nil {
 		return err
 	}
-	c.Images = f.Images
+	if f.Images != nil {
+		c.Images = f.Images
+	}
 	if f.OverridesFolder != "" {
 		folder, err := c.expand(f.OverridesFolder)
 		if err != nil {

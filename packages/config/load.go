@@ -25,6 +25,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/template"
+	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
 const (
@@ -36,6 +37,9 @@ const (
 type Options struct {
 	// Path is a file, or an https or http URL; empty means the default locations.
 	Path string
+	// Local is the configuration of a repository that was built with the program; it lies under the user's, like the defaults. Empty
+	// means that there is none.
+	Local string
 	// Env looks up environment variables.
 	Env template.Lookup
 	// HTTP downloads a configuration given as URL; nil means a client with a timeout of 30s.
@@ -48,6 +52,9 @@ type Options struct {
 // key.
 func Load(ctx context.Context, o Options) (*Config, error) {
 	c := Default(o.Env)
+	if err := c.applyLocal(o); err != nil {
+		return nil, err
+	}
 	source, raw, err := read(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the clusterctl configuration: %w", err)
@@ -70,6 +77,31 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// applyLocal lays the configuration of the local repository over the defaults. Without it, clusterctl installs what is published.
+func (c *Config) applyLocal(o Options) error {
+	if o.Local == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(o.Local)
+	if errors.Is(err, fs.ErrNotExist) {
+		if o.Warn != nil && o.Path == "" {
+			o.Warn("%s does not exist: this project's providers are read from %s; run `make release`", o.Local, version.Releases())
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the clusterctl configuration of the local repository: %w", err)
+	}
+	parsed, err := parse(raw, path.Ext(o.Local))
+	if err == nil {
+		err = c.apply(parsed.file, parsed.values)
+	}
+	if err != nil {
+		return fmt.Errorf("invalid clusterctl configuration of the local repository, %s: %w", o.Local, err)
+	}
+	return nil
 }
 
 // overridesBeside returns the default folder of overrides: beside the file, if it was found in one of the usual places and has one,

@@ -41,8 +41,10 @@ type Build struct {
 	// Target is the target of the Makefile.
 	Target             string
 	Version, Toolchain string
-	Platforms          []program.Platform
-	Source             program.Source
+	// Releases is the address of the releases that the build belongs to.
+	Releases  string
+	Platforms []program.Platform
+	Source    program.Source
 	// Builder is the URI of the system that ran the build.
 	Builder string
 }
@@ -75,7 +77,7 @@ func (b Build) Predicate() map[string]any {
 		"buildDefinition": map[string]any{
 			"buildType": BuildType,
 			"externalParameters": map[string]any{
-				"target": b.Target, "version": b.Version, "platforms": platforms, "sourceDateEpoch": b.Source.Time.Unix(),
+				"target": b.Target, "version": b.Version, "releases": b.Releases, "platforms": platforms, "sourceDateEpoch": b.Source.Time.Unix(),
 			},
 			"internalParameters":   map[string]any{"toolchain": b.Toolchain},
 			"resolvedDependencies": []any{checkout},

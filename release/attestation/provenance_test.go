@@ -13,7 +13,7 @@ import (
 
 func TestOf(t *testing.T) {
 	build := attestation.Build{
-		Target: "images", Version: "v2.0.0", Toolchain: "go1.26.0", Platforms: []program.Platform{{OS: "linux", Arch: "amd64"}},
+		Target: "images", Version: "v2.0.0", Releases: "https://github.com/acme/x/releases", Toolchain: "go1.26.0", Platforms: []program.Platform{{OS: "linux", Arch: "amd64"}},
 		Source: program.Source{Commit: "abc", Modified: true, Time: time.Unix(5, 0)}, Builder: "https://example.org/ci",
 	}
 	got, err := attestation.NewStatement(map[string]string{"b": "02", "a": "01"}, attestation.SLSA, build.Predicate())
@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 		"predicate": {
 			"buildDefinition": {
 				"buildType": "https://sigs.k8s.io/cluster-api/build/make@v1",
-				"externalParameters": {"target": "images", "version": "v2.0.0", "platforms": ["linux/amd64"], "sourceDateEpoch": 5},
+				"externalParameters": {"target": "images", "version": "v2.0.0", "releases": "https://github.com/acme/x/releases", "platforms": ["linux/amd64"], "sourceDateEpoch": 5},
 				"internalParameters": {"toolchain": "go1.26.0"},
 				"resolvedDependencies": [{
 					"uri": "pkg:golang/sigs.k8s.io/cluster-api@v2.0.0", "digest": {"gitCommit": "abc"}, "annotations": {"modified": true}

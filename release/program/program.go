@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
 const (
@@ -60,7 +63,9 @@ type Compiler struct {
 	Root string
 	// Version is stamped into the programs.
 	Version string
-	Source  Source
+	// Releases is the address of the releases that they belong to; empty: that of this project.
+	Releases string
+	Source   Source
 }
 
 // Compile writes executables for a platform into a folder, named like the programs, and returns their paths by program. The
@@ -143,12 +148,22 @@ func (c Compiler) linkerFlags(ctx context.Context) (string, error) {
 	flags := []string{"-s", "-w"}
 	for _, stamp := range [][2]string{
 		{"gitVersion", c.Version}, {"gitCommit", c.Source.Commit}, {"gitTreeState", state},
-		{"buildDate", c.Source.Time.Format(time.RFC3339)}, {"goProxy", proxy},
+		{"buildDate", c.Source.Time.Format(time.RFC3339)}, {"goProxy", proxy}, {"releases", c.Releases},
 	} {
 		flags = append(flags, "-X", "sigs.k8s.io/cluster-api/sdk/version."+stamp[0]+"="+stamp[1])
 	}
 	return strings.Join(flags, " "), nil
 }
+
+// CheckReleases rejects addresses of releases that clusterctl could not read.
+func CheckReleases(address string) error {
+	if !gitHubReleases.MatchString(address) {
+		return fmt.Errorf("%q is not an address of releases on GitHub, such as %s", address, version.DefaultReleases)
+	}
+	return nil
+}
+
+var gitHubReleases = regexp.MustCompile(`^https://github\.com/[\w.-]+/[\w.-]+/releases$`)
 
 // run runs a command with additional environment variables, and returns its output.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {

@@ -3,6 +3,7 @@ package program_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,5 +82,32 @@ func TestParsePlatform(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.problem)
 			}
 		})
+	}
+}
+
+// TestStamps: the linker ignores -X for variables that do not exist.
+func TestStamps(t *testing.T) {
+	read := func(path ...string) string {
+		t.Helper()
+		raw, err := os.ReadFile(filepath.Join(path...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	declared := read(root, "sdk", "version", "version.go")
+	stamps := regexp.MustCompile(`-X \$\(PACKAGE\)\.(\w+)=`).FindAllStringSubmatch(read(root, "Makefile"), -1)
+	stamps = append(stamps, regexp.MustCompile(`\{"(\w+)", (?:c\.|state|proxy)`).FindAllStringSubmatch(read("program.go"), -1)...)
+	found := map[string]bool{}
+	for _, stamp := range stamps {
+		found[stamp[1]] = true
+		if !regexp.MustCompile(`(?m)^\t` + stamp[1] + ` +string$`).MatchString(declared) {
+			t.Errorf("package version has no variable %s, which is stamped", stamp[1])
+		}
+	}
+	for _, name := range []string{"gitVersion", "gitCommit", "gitTreeState", "buildDate", "goProxy", "releases", "localConfig"} {
+		if !found[name] {
+			t.Errorf("%s is not stamped", name)
+		}
 	}
 }

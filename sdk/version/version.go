@@ -23,6 +23,8 @@ var (
 	gitTreeState string
 	buildDate    string
 	goProxy      string
+	releases     string
+	localConfig  string
 )
 
 // develVersion is the version of a build without stamps and without a module version.
@@ -55,6 +57,20 @@ func Get() Info {
 // of `go env GOPROXY` at build time), or "" when none was stamped.
 func GoProxy() string {
 	return goProxy
+}
+
+// DefaultReleases is the address of this project's releases.
+const DefaultReleases = "https://github.com/kubernetes-sigs/cluster-api/releases"
+
+// Releases returns the address of the releases that this build belongs to: DefaultReleases, unless another one was stamped.
+func Releases() string {
+	return orDefault(releases, DefaultReleases)
+}
+
+// LocalConfig returns where clusterctl finds the configuration of the repository that was built with it, relative to the folder of the
+// program. It is "" in releases.
+func LocalConfig() string {
+	return localConfig
 }
 
 // String returns the git version.

@@ -40,8 +40,10 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.stop(t) })
+	var quickstart string
 	started := t.Run("README.md", func(t *testing.T) {
 		output := strings.ReplaceAll(r.follow(t, first[0].script()), r.quickstart, folder)
+		quickstart = output
 		for _, b := range first[0].blocks {
 			if b.mark == "text" {
 				for _, line := range unseen(b.code, output) {
@@ -53,6 +55,7 @@ func TestPages(t *testing.T) {
 	if !started {
 		return
 	}
+	r.follow(t, "export KUBECONFIG="+folder+"/kubeconfig\n"+proposed(t, quickstart))
 	t.Run("book", func(t *testing.T) {
 		for _, p := range pages {
 			if p.script() == "" {
@@ -71,6 +74,30 @@ func TestPages(t *testing.T) {
 	if left != want {
 		t.Errorf("pages left more than the quick start's cluster:\n%s", left)
 	}
+}
+
+// proposed returns the commands of clusterctl that the quick start has printed as next steps, as they are, up to what would create or delete
+// something, or write a file.
+func proposed(t *testing.T, output string) string {
+	t.Helper()
+	script, verbs := "set -e\n", map[string]bool{}
+	for line := range strings.Lines(output) {
+		command, ok := strings.CutPrefix(line, "  bin/clusterctl ")
+		verb, _, _ := strings.Cut(command, " ")
+		if !ok || verb == "create" || verb == "delete" {
+			continue
+		}
+		verbs[verb] = true
+		command, _, _ = strings.Cut(strings.TrimSpace(command), " | kubectl apply")
+		command, _, _ = strings.Cut(command, " > ")
+		script += "bin/clusterctl " + command + " > /dev/null\n"
+	}
+	for _, verb := range []string{"generate", "get", "describe"} {
+		if !verbs[verb] {
+			t.Errorf("the quick start proposes no `clusterctl %s`:\n%s", verb, output)
+		}
+	}
+	return script
 }
 
 // reader runs the commands of pages.

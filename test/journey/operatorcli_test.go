@@ -73,7 +73,7 @@ func TestOperatorCommands(t *testing.T) {
 
 	r.Release("v2.0.1")
 	o.says(o.clusterctl("upgrade", "plan"), "The operator can be upgraded from v2.0.0 to v2.0.1", "clusterctl operator upgrade apply --contract v1beta1")
-	rejected(t, o.run("upgrade", "apply", "--contract", "v1beta1"), "run `clusterctl operator upgrade apply --config ")
+	rejected(t, o.run("upgrade", "apply", "--contract", "v1beta1"), "clusterctl operator upgrade apply --config ")
 	rejected(t, o.run("operator", "upgrade", "apply", "--ipam", "in-cluster:v2.0.1"), "ipam-in-cluster is not installed")
 	o.says(o.clusterctl("upgrade", "operator"), "v2.0.1")
 	o.says(o.clusterctl("operator", "upgrade", "apply", "--infrastructure", "in-memory:v2.0.1"), "Changed InfrastructureProvider capim-system/in-memory from v2.0.0 to v2.0.1")

@@ -4,11 +4,13 @@ package initialize
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
@@ -112,21 +114,52 @@ func run(ctx context.Context, opts *Options) error {
 		}
 	}
 	if plan.FirstRun {
-		printHint(opts)
+		printHint(opts, infrastructure(plan))
 	}
 	return nil
 }
 
-func printHint(opts *Options) {
+// exampleVersion is the version of Kubernetes in commands that are proposed.
+const exampleVersion = "v1.36.3"
+
+// printHint prints what to do next, as commands that can be run as they are. infrastructure are the names of the providers of machines.
+func printHint(opts *Options, infrastructure []string) {
 	fmt.Fprintf(opts.IO.Out, "\nYour management cluster has been initialized successfully!\n\n")
 	if !opts.Wait {
 		fmt.Fprintf(opts.IO.Out, "The providers are starting. To wait until they are ready, run:\n\n  %s\n\n",
 			opts.IO.Command("kubectl wait --for=condition=Available deployment -A -l cluster.x-k8s.io/provider --timeout=5m"))
 	}
+	if len(infrastructure) == 0 {
+		fmt.Fprintf(opts.IO.Out, "Workload clusters need an infrastructure provider. "+
+			"To list those that `init --infrastructure` knows, run:\n\n  %s\n\n",
+			opts.IO.Command("clusterctl config repositories"))
+		return
+	}
+	flags := " --kubernetes-version " + exampleVersion
+	if len(infrastructure) > 1 { // One is the default.
+		flags = " --infrastructure " + infrastructure[0] + flags
+	}
 	fmt.Fprintf(opts.IO.Out, "You can now create your first workload cluster by running the following:\n\n  %s\n\n"+
 		"or, which also waits until it is ready:\n\n  %s\n\n",
-		opts.IO.Command("clusterctl generate cluster [name] --kubernetes-version [version] | kubectl apply -f -"),
-		opts.IO.Command("clusterctl create cluster [name] --kubernetes-version [version]"))
+		opts.IO.Command("clusterctl generate cluster my-cluster%s | kubectl apply -f -", flags),
+		opts.IO.Command("clusterctl create cluster my-cluster%s", flags))
+}
+
+// infrastructure returns the names of the infrastructure providers that an installation leaves behind.
+func infrastructure(plan *choose.Installation) []string {
+	var names []string
+	for _, c := range plan.Install {
+		if c.Provider.Type == clusterctlv1.InfrastructureProviderType {
+			names = append(names, c.Provider.Name)
+		}
+	}
+	for _, p := range plan.Installed {
+		if p.Type == string(clusterctlv1.InfrastructureProviderType) {
+			names = append(names, p.ProviderName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func newPlanner(ctx context.Context, opts *Options) (*choose.InstallPlanner, error) {

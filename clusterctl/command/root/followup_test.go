@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
-// parsed returns the FollowUp of a command line.
-func parsed(t *testing.T, args ...string) *clusterflags.FollowUp {
+// parsed returns the FollowUp of a command line of a program.
+func parsed(t *testing.T, program string, args ...string) *clusterflags.FollowUp {
 	t.Helper()
 	streams, _ := iostreams.Test()
 	cmd := NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil))
 	var found *clusterflags.FollowUp
 	cmd.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
-		found = clusterflags.NewFollowUp(c)
+		found = clusterflags.NewFollowUp(c, program)
 		return errors.New("parsed")
 	}
 	cmd.SetArgs(args)
@@ -39,7 +39,7 @@ func parsed(t *testing.T, args ...string) *clusterflags.FollowUp {
 
 // Commands that a command proposes are about the same cluster, with the same configuration, and have only flags that they know.
 func TestFollowUps(t *testing.T) {
-	all := parsed(t, "init", "--config", "c.yaml", "--kubeconfig", "my dir/k", "--context", "admin@x")
+	all := parsed(t, "clusterctl", "init", "--config", "c.yaml", "--kubeconfig", "my dir/k", "--context", "admin@x")
 	for _, tc := range []struct{ reason, line, want string }{
 		{"a command", "clusterctl describe cluster c1 -n ns", "clusterctl describe cluster c1 -n ns --config c.yaml --kubeconfig 'my dir/k' --kubeconfig-context admin@x"},
 		{"one without a cluster", "clusterctl config repositories", "clusterctl config repositories --config c.yaml"},
@@ -63,13 +63,30 @@ func TestFollowUps(t *testing.T) {
 		{"after a colon", "Resume it: `kubectl annotate x y-`", "Resume it: `kubectl annotate x y- --kubeconfig k`"},
 		{"one that is only mentioned", "it was not created by `clusterctl create cluster`: delete it", "it was not created by `clusterctl create cluster`: delete it"},
 	} {
-		if got := parsed(t, "get", "clusters", "--kubeconfig", "k").Text(tc.text); got != tc.want {
+		if got := parsed(t, "clusterctl", "get", "clusters", "--kubeconfig", "k").Text(tc.text); got != tc.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
 		}
 	}
+	if got := parsed(t, "bin/clusterctl", "get", "clusters", "--kubeconfig", "k").Line("clusterctl get kubeconfig c1 > k1 && kubectl --kubeconfig k1 get nodes"); got !=
+		"bin/clusterctl get kubeconfig c1 --kubeconfig k > k1 && kubectl --kubeconfig k1 get nodes" {
+		t.Errorf("by a path: %s", got)
+	}
 	const line = "clusterctl init --infrastructure aws"
-	if got := parsed(t, "get", "clusters").Line(line); got != line {
+	if got := parsed(t, "clusterctl", "get", "clusters").Line(line); got != line {
 		t.Errorf("without flags: %s", got)
+	}
+}
+
+// TestProgram: proposed commands call clusterctl as the user does.
+func TestProgram(t *testing.T) {
+	for called, want := range map[string]string{
+		"clusterctl": "clusterctl", "clusterctl.exe": "clusterctl", "bin/clusterctl": "bin/clusterctl", "./clusterctl-linux-amd64": "./clusterctl-linux-amd64",
+		"/opt/my tools/clusterctl": "'/opt/my tools/clusterctl'", "/home/me/.krew/bin/kubectl-clusterctl": "kubectl clusterctl", `C:\krew\kubectl-clusterctl.exe`: "kubectl clusterctl",
+		"/usr/bin/kubectl-operator": "clusterctl",
+	} {
+		if got := clusterflags.Program(called); got != want {
+			t.Errorf("%s: got %s, want %s", called, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package root
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,7 +107,13 @@ func (j *journey) nothingOnMistakes() {
 func (j *journey) firstInit() {
 	j.cli = j.with("TOY_TOKEN", "secret-token")
 	j.foreignDefinition()
-	r := j.works("init", "-i", "toy:v1.0.0")
+	config := filepath.Join(j.env["XDG_CONFIG_HOME"], "cluster-api", "clusterctl.yaml")
+	elsewhere := j.with("XDG_CONFIG_HOME", j.t.TempDir())
+	t := j.t
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	r := elsewhere.works("init", "-i", "toy:v1.0.0", "--config", config, "--kubeconfig", j.Kubeconfig)
+	elsewhere.nextSteps(r.Out, 2)
+	t.Setenv("KUBECONFIG", j.Kubeconfig)
 	if !strings.Contains(r.Out, "Your management cluster has been initialized successfully!") || strings.Contains(r.Out+r.Err, "secret-token") {
 		j.t.Errorf("init must say that it is done, without secrets:\n%s%s", r.Out, r.Err)
 	}
@@ -130,6 +137,27 @@ func (j *journey) firstInit() {
 	wantLabels := map[string]string{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": "infrastructure-toy"}
 	if diff := cmp.Diff(wantLabels, secret.Labels); diff != "" {
 		j.t.Errorf("labels: -want +got:\n%s", diff)
+	}
+}
+
+// nextSteps runs the commands of clusterctl that an output proposes, as they are, up to kubectl. Their number is expected.
+func (c *cli) nextSteps(out string, expected int) {
+	c.t.Helper()
+	count := 0
+	for line := range strings.SplitSeq(out, "\n") {
+		command, ok := strings.CutPrefix(line, "  clusterctl ")
+		if !ok {
+			continue
+		}
+		count++
+		command, _, _ = strings.Cut(command, " | kubectl apply -f -")
+		if strings.HasPrefix(command, "create cluster ") {
+			command = "generate" + strings.TrimPrefix(command, "create") // Of the same flags; nothing here makes a Cluster ready.
+		}
+		c.works(strings.Fields(command)...)
+	}
+	if count != expected {
+		c.t.Errorf("%d commands are proposed, want %d:\n%s", count, expected, out)
 	}
 }
 

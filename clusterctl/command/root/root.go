@@ -106,7 +106,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 // an error for commands that use it, or if it was set with --config.
 func prepare(cmd *cobra.Command, f *factory.Factory) error {
 	if cmd.Name() != "move" { // Its messages are about either of two clusters.
-		f.IO.FollowUp = clusterflags.NewFollowUp(cmd)
+		f.IO.FollowUp = clusterflags.NewFollowUp(cmd, f.Program)
 	}
 	c, err := f.Config(cmd.Context())
 	if err != nil {

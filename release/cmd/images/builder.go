@@ -50,7 +50,7 @@ func newBuilder(ctx context.Context, o options, getenv func(string) string, stde
 	if err != nil {
 		return nil, err
 	}
-	compiler := program.Compiler{Root: o.root, Version: o.version, Source: from}
+	compiler := program.Compiler{Root: o.root, Version: o.version, Releases: o.releases, Source: from}
 	toolchain, err := compiler.Toolchain(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,8 @@ func newBuilder(ctx context.Context, o options, getenv func(string) string, stde
 	return &builder{
 		options: o, compiler: compiler, moduleCache: strings.TrimSpace(string(cache)), stderr: stderr,
 		origin: attestation.Build{
-			Target: "images", Version: o.version, Toolchain: toolchain, Platforms: o.platforms, Source: from, Builder: o.builder,
+			Target: "images", Version: o.version, Releases: o.releases, Toolchain: toolchain,
+			Platforms: o.platforms, Source: from, Builder: o.builder,
 		},
 		executables: map[program.Platform]map[string]string{},
 	}, nil

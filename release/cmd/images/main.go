@@ -19,6 +19,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/release/program"
 	"sigs.k8s.io/cluster-api/release/signature"
+	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
 func main() {
@@ -33,12 +34,12 @@ func main() {
 
 // options are the command line.
 type options struct {
-	root, version, registry, out string
-	platforms                    []program.Platform
-	programs                     []string
-	key                          *signature.Key
-	builder                      string
-	load, push                   bool
+	root, version, registry, releases, out string
+	platforms                              []program.Platform
+	programs                               []string
+	key                                    *signature.Key
+	builder                                string
+	load, push                             bool
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
@@ -63,6 +64,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.StringVar(&o.root, "root", "..", "root of the project")
 	flags.StringVar(&o.version, "version", "", "version of the programs and tag of the images")
 	flags.StringVar(&o.registry, "registry", "registry.k8s.io/cluster-api", "registry and folder of the images' names")
+	flags.StringVar(&o.releases, "releases", version.DefaultReleases, "address of the releases on GitHub")
 	flags.StringVar(&o.out, "out", "", "folder to write to")
 	flags.StringVar(&o.builder, "builder", "https://sigs.k8s.io/cluster-api/build/local",
 		"URI of the system that runs the build, for provenance")
@@ -77,6 +79,9 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	}
 	if o.version == "" || o.out == "" {
 		return o, errors.New("--version and --out are required")
+	}
+	if err := program.CheckReleases(o.releases); err != nil {
+		return o, fmt.Errorf("--releases: %w", err)
 	}
 	for p := range strings.SplitSeq(*platforms, ",") {
 		platform, err := program.ParsePlatform(p)

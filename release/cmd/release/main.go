@@ -6,7 +6,7 @@
 //	go run ./cmd/release --root .. --version v2.0.0 --out ../out/repository --assets ../out/release
 //
 // With --images, manifests have the digests of images that the program images has built. With --platforms, the folder also
-// has clusterctl and capi for these platforms, checksums, provenance and, with --key, signatures.
+// has clusterctl and capi for these platforms, packages of them, checksums, provenance and, with --key, signatures.
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/release/image"
 	"sigs.k8s.io/cluster-api/release/program"
 	"sigs.k8s.io/cluster-api/release/signature"
+	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
 func main() {
@@ -37,8 +38,8 @@ func main() {
 
 // options are the command line.
 type options struct {
-	root, version, registry, out, assets, images, key, builder string
-	platforms                                                  []program.Platform
+	root, version, registry, releases, out, assets, images, key, builder string
+	platforms                                                            []program.Platform
 }
 
 func parse(args []string) (options, error) {
@@ -47,6 +48,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.root, "root", "..", "root of the project")
 	flags.StringVar(&o.version, "version", "", "version to release, a semantic version with a leading v")
 	flags.StringVar(&o.registry, "registry", "registry.k8s.io/cluster-api", "registry of the managers' images")
+	flags.StringVar(&o.releases, "releases", version.DefaultReleases, "address of the releases on GitHub")
 	flags.StringVar(&o.out, "out", "", "folder to write the repository to")
 	flags.StringVar(&o.assets, "assets", "", "folder to write the files of a release to; empty: none are written")
 	flags.StringVar(&o.images, "images", "", "images.json of the images whose digests manifests have; empty: manifests have tags only")
@@ -73,6 +75,9 @@ func parse(args []string) (options, error) {
 	if o.assets == "" && (o.key != "" || len(o.platforms) > 0) {
 		return o, errors.New("--platforms and --key require --assets")
 	}
+	if err := program.CheckReleases(o.releases); err != nil {
+		return o, fmt.Errorf("--releases: %w", err)
+	}
 	return o, checkVersion(filepath.Join(filesOf(o.root), "metadata.yaml"), o.version)
 }
 
@@ -89,7 +94,8 @@ func run(ctx context.Context, args []string, getenv func(string) string) error {
 		return err
 	}
 	r := release{
-		files: filesOf(o.root), version: o.version, registry: o.registry, out: o.out, imageList: o.images, platforms: o.platforms,
+		files: filesOf(o.root), version: o.version, registry: o.registry, releases: o.releases, out: o.out,
+		imageList: o.images, platforms: o.platforms,
 	}
 	if o.images != "" {
 		if r.images, err = image.ReadList(o.images); err != nil {
@@ -118,6 +124,9 @@ func (r release) assets(ctx context.Context, o options, components []component, 
 	if err := r.manifests(f, components); err != nil || len(o.platforms) == 0 {
 		return err
 	}
+	if err := r.notes(f, o.root); err != nil {
+		return err
+	}
 	var key *signature.Key
 	if o.key != "" {
 		content, err := os.ReadFile(o.key)
@@ -132,8 +141,11 @@ func (r release) assets(ctx context.Context, o options, components []component, 
 	if err != nil {
 		return err
 	}
-	compiler := program.Compiler{Root: o.root, Version: o.version, Source: from}
+	compiler := program.Compiler{Root: o.root, Version: o.version, Releases: o.releases, Source: from}
 	if err := r.programs(ctx, f, compiler); err != nil {
+		return err
+	}
+	if err := r.distribute(f, o.root, from.Time); err != nil {
 		return err
 	}
 	if r.imageList != "" {
@@ -146,6 +158,7 @@ func (r release) assets(ctx context.Context, o options, components []component, 
 		return err
 	}
 	return seal(ctx, f, attestation.Build{
-		Target: "release-all", Version: o.version, Toolchain: toolchain, Platforms: o.platforms, Source: from, Builder: o.builder,
+		Target: "release-all", Version: o.version, Releases: o.releases, Toolchain: toolchain,
+		Platforms: o.platforms, Source: from, Builder: o.builder,
 	}, key)
 }

@@ -26,7 +26,7 @@ const (
 
 // release writes the repository.
 type release struct {
-	files, version, registry, out string
+	files, version, registry, releases, out string
 	// imageList is the path of images, which have digests. Empty: manifests have tags only.
 	imageList string
 	images    image.List
