@@ -71,7 +71,7 @@ func resource(u *unstructured.Unstructured) string {
 }
 
 // providers finds Deployments of the Cluster's providers that are not available: also of those whose objects are only referred to, because
-// nobody can create them while the webhooks of their provider do not answer.
+// these cannot be created while the API server cannot call the webhooks of their provider.
 func (v *view) providers() []Cause {
 	used := map[string]bool{}
 	for _, u := range v.tree {

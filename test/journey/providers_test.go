@@ -51,7 +51,7 @@ type providerRelease struct {
 func providerReleases() map[string]providerRelease {
 	return map[string]providerRelease{
 		"aws": {
-			contract: "v1beta1", speaks: "v1beta1", class: "cluster-template-simple-clusterclass.yaml",
+			contract: "v1beta1", speaks: "v1beta1, v1beta2", class: "cluster-template-simple-clusterclass.yaml",
 			version: "v2.11.1", namespace: "capa-system", whole: "cluster-template-flatcar.yaml",
 			rejected: map[string]string{"cluster-template-eks-nodeadm-clusterclass.yaml": `unknown field "spec.controlPlane.ref"`},
 			variables: map[string]string{
