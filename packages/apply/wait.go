@@ -210,6 +210,8 @@ func availability(d *appsv1.Deployment) (bool, string) {
 	switch {
 	case available && waiting == "":
 		return true, ""
+	case d.Status.ObservedGeneration < d.Generation:
+		return false, waiting // The conditions are of the previous spec.
 	case len(reasons) > 0:
 		return false, strings.Join(reasons, "; ")
 	case waiting != "":

@@ -87,6 +87,10 @@ func TestAvailability(t *testing.T) {
 		{reason: "what the status says is of the old spec", generation: 2,
 			status: appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{available}},
 			want:   "the latest spec has not been observed yet"},
+		{reason: "why the old spec did not run does not matter", generation: 2,
+			status: appsv1.DeploymentStatus{ObservedGeneration: 1, Conditions: []appsv1.DeploymentCondition{
+				condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "image x is not known here")}},
+			want: "the latest spec has not been observed yet"},
 		{reason: "the available Pod is the old one, and the new one has not been made",
 			status: appsv1.DeploymentStatus{Replicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{available}},
 			want:   "0 of 1 replicas updated"},
