@@ -102,16 +102,11 @@ func (p *providers) upgradeKubernetes() {
 	}
 }
 
-// upgradePlanned plans an upgrade, which replaces every Machine, and applies it.
+// upgradePlanned plans an upgrade of the Cluster as it is read, with another version, which replaces every Machine, and does it.
 func (p *providers) upgradePlanned(c *Subject) {
 	p.t.Helper()
 	live := object(clusterv1.GroupVersion.String(), "Cluster", c.Namespace, c.Name)
 	testenv.Must(p.t, p.Client.Get(p.t.Context(), c.Key(), live))
-	for _, field := range []string{"status", "metadata"} {
-		unstructured.RemoveNestedField(live.Object, field)
-	}
-	live.SetName(c.Name)
-	live.SetNamespace(c.Namespace)
 	testenv.Must(p.t, unstructured.SetNestedField(live.Object, newer, "spec", "topology", "version"))
 	text, err := yaml.Marshal(live.Object)
 	testenv.Must(p.t, err)

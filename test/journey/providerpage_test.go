@@ -102,3 +102,56 @@ func TestDeclaredReleases(t *testing.T) {
 		}
 	}
 }
+
+// section returns the example of a provider.
+func section(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "book", providersPage))
+	testenv.Must(t, err)
+	for text := range strings.SplitSeq(string(raw), "\n## ") {
+		if heading, rest, _ := strings.Cut(text, "\n"); strings.EqualFold(heading, name) {
+			return rest
+		}
+	}
+	t.Fatalf("%s has no section about %s", providersPage, name)
+	return ""
+}
+
+// example runs the commands of a provider's example in the book that generate Clusters, with no other variables than those that the example
+// sets.
+func (p *providers) example(t *testing.T, name string) {
+	text := section(t, name)
+	config, err := os.ReadFile(p.tools.config)
+	testenv.Must(t, err)
+	for variable, value := range p.releases[name].variables {
+		if strings.Contains(text, " "+variable+"=") {
+			config = fmt.Appendf(config, "%s: %s\n", variable, value)
+		}
+	}
+	if strings.Contains(text, " CLUSTER_APIENDPOINT_PORT=") {
+		config = append(config, "CLUSTER_APIENDPOINT_PORT: '6443'\n"...)
+	}
+	tools := *p.tools
+	tools.config = filepath.Join(t.TempDir(), "clusterctl.yaml")
+	testenv.Must(t, os.WriteFile(tools.config, config, 0o600))
+	commands := 0
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", ""), "\n") {
+		rest, found := strings.CutPrefix(line, "clusterctl ")
+		if !found || !strings.HasPrefix(rest, "generate cluster ") {
+			continue
+		}
+		commands++
+		rest, _, _ = strings.Cut(rest, " | ")
+		rest, _, _ = strings.Cut(rest, " > ")
+		args := strings.Fields(rest)
+		if i := slices.Index(args, "--from"); i > 0 {
+			args[i+1] = filepath.Join(p.folder, name+"-"+p.releases[name].version, "templates", args[i+1])
+		}
+		if r := p.clusterctl(&tools, args...); r.Failed || !strings.Contains(r.Out, "kind: Cluster\n") {
+			t.Errorf("the example of %s: %s", name, r)
+		}
+	}
+	if commands == 0 {
+		t.Errorf("the example of %s generates no Cluster", name)
+	}
+}

@@ -173,7 +173,10 @@ func TestProvidersOfOtherProjects(t *testing.T) {
 	}
 	p.upgradePlan()
 	for _, name := range p.names {
-		t.Run(name, func(t *testing.T) { p.templates(t, name) })
+		t.Run(name, func(t *testing.T) {
+			p.example(t, name)
+			p.templates(t, name)
+		})
 	}
 	if n := int(p.webhooks.calls.Load()); n < 8*len(p.names) {
 		t.Errorf("the providers' webhooks were called %d times only", n)
