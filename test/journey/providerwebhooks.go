@@ -134,7 +134,8 @@ func (w *providerWebhooks) conversions(label string) int {
 	return count
 }
 
-// restore leads the API server back to the provider's Services, as cert-manager leaves the webhooks: with a CA bundle. It cannot call them then.
+// restore leads the API server back to the provider's Services, as cert-manager leaves the webhooks: with a CA bundle. It cannot call them
+// then.
 func (w *providerWebhooks) restore(label string) {
 	w.t.Helper()
 	back := func(config map[string]any, key string) {
