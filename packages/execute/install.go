@@ -138,8 +138,8 @@ func (i *Installer) Wait(ctx context.Context, plan *choose.Installation, timeout
 // observeTime is how long Deployments may take to be noticed: a moment, where something runs them.
 const observeTime = 2 * time.Second
 
-// WarnRefused warns of Deployments of the plan's providers that the cluster has refused at once, such as those that capi cannot run. It does
-// not wait for others.
+// WarnRefused warns of Deployments of the plan's providers that the cluster has refused at once, such as those that capi cannot run. It
+// does not wait for others.
 func (i *Installer) WarnRefused(ctx context.Context, plan *choose.Installation) error {
 	for _, c := range plan.Install {
 		list := &appsv1.DeploymentList{}

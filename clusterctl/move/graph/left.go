@@ -21,8 +21,8 @@ type Left struct {
 }
 
 // LeftBehind returns the Secrets and ConfigMaps of a namespace that are not in the graph: first those that something suggests are
-// needed, because they have the label of a moved Cluster, or because a moved object names them. Of other kinds, it returns only objects that
-// a moved object names, such as the template of a MachineHealthCheck for remediation by its provider.
+// needed, because they have the label of a moved Cluster, or because a moved object names them. Of other kinds, it returns only objects
+// without an owner that a moved object names, such as the template of a MachineHealthCheck for remediation by its provider.
 func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 	moved, named := map[Key]bool{}, map[Key]string{}
 	for _, n := range g.Nodes {
