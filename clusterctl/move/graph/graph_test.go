@@ -170,8 +170,10 @@ func TestLeftBehind(t *testing.T) {
 		"remediationTemplate": map[string]any{"apiVersion": infra + "/v1beta1", "kind": "RemediationTemplate", "name": "reboot"},
 		"remediation":         map[string]any{"templateRef": map[string]any{"apiGroup": infra, "kind": "RemediationTemplate", "name": "replace"}},
 	}
+	data := object(infra, "DataTemplate", "data")
+	data.Unstructured.Object["spec"] = map[string]any{"clusterName": "c"}
 	objects := []Object{
-		check, object(infra, "RemediationTemplate", "reboot"), object(infra, "RemediationTemplate", "replace"), object(infra, "RemediationTemplate", "unused"),
+		check, data, object(infra, "RemediationTemplate", "reboot"), object(infra, "RemediationTemplate", "replace"), object(infra, "RemediationTemplate", "unused"),
 		object(coreGroup, "Cluster", "c"), identity, object("", "Secret", "c-ca"), inLabel(object("", "Secret", "c-cloud"), "c"), inLabel(object("", "ConfigMap", "d-cloud"), "d"),
 		object("", "Secret", "identity"), object("", "Secret", "credentials"), object("", "Secret", "named"), object("", "Secret", "file"), object("", "ConfigMap", "file"),
 		object("", "Secret", "elsewhere"), object("", "Secret", "unrelated"), object("", "ConfigMap", "kube-root-ca.crt"),
@@ -187,7 +189,7 @@ func TestLeftBehind(t *testing.T) {
 	const names = "the spec of InfraCluster ns/c names it"
 	const checks = "the spec of MachineHealthCheck ns/mhc names it"
 	want := []string{
-		"ConfigMap/file " + names, "RemediationTemplate/reboot " + checks, "RemediationTemplate/replace " + checks, "Secret/c-cloud it has the label cluster.x-k8s.io/cluster-name of Cluster ns/c", "Secret/credentials " + names, "Secret/file " + names,
+		"ConfigMap/file " + names, "DataTemplate/data its spec.clusterName is that of Cluster ns/c", "RemediationTemplate/reboot " + checks, "RemediationTemplate/replace " + checks, "Secret/c-cloud it has the label cluster.x-k8s.io/cluster-name of Cluster ns/c", "Secret/credentials " + names, "Secret/file " + names,
 		"Secret/identity " + names, "Secret/named " + names, "ConfigMap/d-cloud ", "Secret/elsewhere ", "Secret/unrelated ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

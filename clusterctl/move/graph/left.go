@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,7 +23,8 @@ type Left struct {
 
 // LeftBehind returns the Secrets and ConfigMaps of a namespace that are not in the graph: first those that something suggests are
 // needed, because they have the label of a moved Cluster, or because a moved object names them. Of other kinds, it returns only objects
-// without an owner that a moved object names, such as the template of a MachineHealthCheck for remediation by its provider.
+// without an owner that a moved object names, such as the template of a MachineHealthCheck for remediation by its provider, or that name a
+// moved Cluster.
 func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 	moved, named := map[Key]bool{}, map[Key]string{}
 	for _, n := range g.Nodes {
@@ -45,8 +47,13 @@ func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 		if o.GetNamespace() != namespace || moved[o.Key()] || o.GetName() == "kube-root-ca.crt" {
 			continue
 		}
-		if kind != secret && kind != configMap && (why == "" || o.Shared || len(o.GetOwnerReferences()) > 0) {
-			continue
+		if kind != secret && kind != configMap {
+			if of := ofCluster(o); why == "" && moved[of] {
+				why = "its spec.clusterName is that of " + of.String()
+			}
+			if why == "" || o.Shared || len(o.GetOwnerReferences()) > 0 {
+				continue
+			}
 		}
 		label := types.NamespacedName{Namespace: namespace, Name: o.GetLabels()[clusterv1.ClusterNameLabel]}
 		owner := Key{GroupKind: cluster, NamespacedName: label}
@@ -60,6 +67,12 @@ func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 		return cmp.Or(cmp.Compare(order(b), order(a)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return list
+}
+
+// ofCluster returns the key of the Cluster that an object belongs to by its spec.
+func ofCluster(o Object) Key {
+	name, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "clusterName")
+	return Key{GroupKind: cluster, NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}
 }
 
 // references finds the names of objects in a spec, whatever kind it is of: by a field "kind", and the group beside it, or of Secrets and
