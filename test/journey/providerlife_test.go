@@ -62,20 +62,27 @@ func (p *providers) subject(m *Management, namespace, name string) *Subject {
 func (p *providers) described() {
 	p.t.Helper()
 	for _, c := range p.subjects {
-		infrastructure := c.Snapshot().Cluster.Spec.InfrastructureRef.Kind
-		r := p.clusterctl(p.tools, "describe", "cluster", c.Name, "--namespace", c.Namespace)
-		cluster := fmt.Sprintf("Cluster %s/%s", c.Namespace, c.Name)
-		ready := slices.ContainsFunc(strings.Split(r.Out, "\n"), func(line string) bool {
-			return strings.HasPrefix(line, cluster) && strings.Contains(strings.Join(strings.Fields(line), " "), " True Available ")
-		})
-		if r.Failed || !ready || !strings.Contains(r.Out, fmt.Sprintf("%s %s/", infrastructure, c.Namespace)) {
-			p.t.Errorf("want a Cluster that is ready, with its %s: %s", infrastructure, r)
-		}
-		r = p.clusterctl(p.tools, "get", "kubeconfig", c.Name, "--namespace", c.Namespace)
+		// Conditions of v1beta2 are written up to ten seconds later.
+		testenv.Eventually(p.t, "describe shows a Cluster that is ready", func() error { return p.describes(c) })
+		r := p.clusterctl(p.tools, "get", "kubeconfig", c.Name, "--namespace", c.Namespace)
 		if want := fmt.Sprintf("server: https://%s:%d", managedHost, p.ports[c.Namespace]); r.Failed || !strings.Contains(r.Out, want) {
 			p.t.Errorf("the kubeconfig does not have %s: %s", want, r)
 		}
 	}
+}
+
+// describes returns an error unless describe shows that a Cluster is available, and its infrastructure.
+func (p *providers) describes(c *Subject) error {
+	infrastructure := c.Snapshot().Cluster.Spec.InfrastructureRef.Kind
+	r := p.clusterctl(p.tools, "describe", "cluster", c.Name, "--namespace", c.Namespace)
+	ready := slices.ContainsFunc(strings.Split(r.Out, "\n"), func(line string) bool {
+		return strings.HasPrefix(line, fmt.Sprintf("Cluster %s/%s", c.Namespace, c.Name)) &&
+			strings.Contains(strings.Join(strings.Fields(line), " "), " True Available ")
+	})
+	if r.Failed || !ready || !strings.Contains(r.Out, fmt.Sprintf("%s %s/", infrastructure, c.Namespace)) {
+		return fmt.Errorf("want a Cluster that is available, with its %s: %s", infrastructure, r)
+	}
+	return nil
 }
 
 // upgradeKubernetes upgrades all ready Clusters: those with a class as planned, others by the versions of their control plane and
