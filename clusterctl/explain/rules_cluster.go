@@ -70,11 +70,15 @@ func resource(u *unstructured.Unstructured) string {
 	return strings.ToLower(gvk.Kind) + "." + gvk.Group + "/" + u.GetName()
 }
 
-// providers finds Deployments of the Cluster's providers that are not available.
+// providers finds Deployments of the Cluster's providers that are not available: also of those whose objects are only referred to, because
+// these cannot be created while the API server cannot call the webhooks of their provider.
 func (v *view) providers() []Cause {
 	used := map[string]bool{}
 	for _, u := range v.tree {
 		used[v.ProviderOf[u.GroupVersionKind().GroupKind()]] = true
+	}
+	for _, r := range tree.References(v.Cluster, v.Objects) {
+		used[v.ProviderOf[r.Kind.GroupKind()]] = true
 	}
 	var list []Cause
 	for i := range v.Providers {

@@ -52,18 +52,39 @@ func WaitEstablished(ctx context.Context, c client.Reader, crdName string) error
 	return nil
 }
 
-// WaitAvailable waits until a Deployment is available, or returns why it is not when the context ends or after timeout.
-// report, which may be nil, is called once per reason to wait.
+// WaitAvailable waits until a Deployment is available, or returns why it is not when the context ends, after timeout, or when the
+// Deployment has given up, which is what `kubectl rollout status` waits for, too. report, which may be nil, is called once per reason to
+// wait.
 func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, timeout time.Duration, report func(reason string)) error {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	w := &Wait{Client: c, Timeout: timeout, Report: report, What: fmt.Sprintf("Deployment %s is not available", key)}
-	return w.Until(ctx, d, &appsv1.DeploymentList{}, func(o client.Object) (bool, string) {
+	failure := ""
+	err := w.Until(ctx, d, &appsv1.DeploymentList{}, func(o client.Object) (bool, string) {
 		changed, ok := o.(*appsv1.Deployment)
 		if !ok {
 			return false, ""
 		}
-		return availability(changed)
+		available, reason := availability(changed)
+		failure = Stuck(changed)
+		return available || failure != "", reason
 	})
+	if err == nil && failure != "" {
+		return fmt.Errorf("Deployment %s does not start: %s: see `kubectl -n %s describe pods`", key, failure, key.Namespace)
+	}
+	return err
+}
+
+// Stuck returns why a Deployment has given up its current rollout, "" if it has not.
+func Stuck(d *appsv1.Deployment) string {
+	if available, _ := availability(d); available || d.Status.ObservedGeneration < d.Generation {
+		return ""
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" {
+			return cmp.Or(c.Message, c.Reason)
+		}
+	}
+	return ""
 }
 
 // Wait waits for one object by watching it.
@@ -190,6 +211,8 @@ func availability(d *appsv1.Deployment) (bool, string) {
 	switch {
 	case available && waiting == "":
 		return true, ""
+	case d.Status.ObservedGeneration < d.Generation:
+		return false, waiting // The conditions are of the previous spec.
 	case len(reasons) > 0:
 		return false, strings.Join(reasons, "; ")
 	case waiting != "":

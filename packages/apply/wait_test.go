@@ -52,6 +52,22 @@ func TestWaitAvailable(t *testing.T) {
 	}
 }
 
+// A Deployment that has given up is not waited for, unless that was with an older spec.
+func TestWaitAvailableEndsWithTheDeployment(t *testing.T) {
+	d := deployment(appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "capi does not run x"})
+	d.Generation, d.Status.ObservedGeneration = 2, 2
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(d).WithStatusSubresource(&appsv1.Deployment{}).Build()
+	err := WaitAvailable(t.Context(), c, client.ObjectKeyFromObject(d), time.Hour, nil)
+	const want = "Deployment ns/d does not start: capi does not run x: see `kubectl -n ns describe pods`"
+	if err == nil || err.Error() != want {
+		t.Errorf("WaitAvailable(): got %v, want %s", err, want)
+	}
+	d.Generation = 3
+	if reason := Stuck(d); reason != "" {
+		t.Errorf("the new spec has not been tried, but the Deployment is stuck: %s", reason)
+	}
+}
+
 func TestAvailability(t *testing.T) {
 	condition := func(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, message string) appsv1.DeploymentCondition {
 		return appsv1.DeploymentCondition{Type: kind, Status: status, Message: message}
@@ -71,6 +87,10 @@ func TestAvailability(t *testing.T) {
 		{reason: "what the status says is of the old spec", generation: 2,
 			status: appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{available}},
 			want:   "the latest spec has not been observed yet"},
+		{reason: "why the old spec did not run does not matter", generation: 2,
+			status: appsv1.DeploymentStatus{ObservedGeneration: 1, Conditions: []appsv1.DeploymentCondition{
+				condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "image x is not known here")}},
+			want: "the latest spec has not been observed yet"},
 		{reason: "the available Pod is the old one, and the new one has not been made",
 			status: appsv1.DeploymentStatus{Replicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{available}},
 			want:   "0 of 1 replicas updated"},

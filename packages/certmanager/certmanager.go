@@ -56,7 +56,7 @@ func Manifests(ctx context.Context, store *repository.Store, c *config.Config) (
 	}
 	raw, err := repo.File(ctx, version, repo.ComponentsFile())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w; cert-manager has the keys cert-manager.url and cert-manager.version of its own", err)
 	}
 	objects, err := manifest.Parse(raw)
 	if err != nil {

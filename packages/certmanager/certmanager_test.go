@@ -153,6 +153,16 @@ func TestOverride(t *testing.T) {
 }
 
 // TestUpgrade: what the plan announces is what is done, whether or not the new versions of providers need cert-manager.
+// TestUnreadable: the keys of the configuration are not those of providers.
+func TestUnreadable(t *testing.T) {
+	c := config.Default(func(string) (string, bool) { return "", false })
+	c.CertManager.URL = filepath.Join(t.TempDir(), "cert-manager", "latest", "cert-manager.yaml")
+	_, _, err := Manifests(t.Context(), repository.NewStore(repository.Options{}), c)
+	if err == nil || !strings.Contains(err.Error(), "cert-manager.url") {
+		t.Errorf("Manifests(): want an error that names cert-manager.url, got %v", err)
+	}
+}
+
 func TestUpgrade(t *testing.T) {
 	const published = `
 {apiVersion: v1, kind: Namespace, metadata: {name: cert-manager}}

@@ -135,6 +135,32 @@ func (i *Installer) Wait(ctx context.Context, plan *choose.Installation, timeout
 	return errors.Join(results...)
 }
 
+// observeTime is how long Deployments may take to be noticed: a moment, where something runs them.
+const observeTime = 2 * time.Second
+
+// WarnRefused warns of Deployments of the plan's providers that the cluster has refused at once, such as those that capi cannot run. It
+// does not wait for others.
+func (i *Installer) WarnRefused(ctx context.Context, plan *choose.Installation) error {
+	for _, c := range plan.Install {
+		list := &appsv1.DeploymentList{}
+		labels := client.MatchingLabels{clusterv1.ProviderNameLabel: c.Provider.ManifestLabel()}
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, observeTime, true, func(context.Context) (bool, error) {
+			err := i.Client.List(ctx, list, client.InNamespace(c.TargetNamespace), labels)
+			unseen := func(d appsv1.Deployment) bool { return d.Status.ObservedGeneration < d.Generation }
+			return err == nil && !slices.ContainsFunc(list.Items, unseen), err
+		})
+		if err != nil && (ctx.Err() != nil || !wait.Interrupted(err)) {
+			return fmt.Errorf("cannot list the Deployments of %s: %w", c.Provider.ManifestLabel(), err)
+		}
+		for n := range list.Items {
+			if reason := apply.Stuck(&list.Items[n]); reason != "" {
+				i.Display.Warnf("%s does not run: %s", c.Provider.ManifestLabel(), reason)
+			}
+		}
+	}
+	return nil
+}
+
 func (i *Installer) waitProvider(ctx context.Context, p *clusterctlv1.Provider, timeout time.Duration, b board) error {
 	deployments := &appsv1.DeploymentList{}
 	labels := client.MatchingLabels{clusterv1.ProviderNameLabel: p.ManifestLabel()}

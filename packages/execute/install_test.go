@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,6 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/repository"
@@ -150,5 +154,41 @@ func TestCompletesAfterKill(t *testing.T) {
 		if installed, err := inventory.Read(t.Context(), w); err != nil || len(installed) != 4 {
 			t.Errorf("killed after %d writes: four providers must be recorded, got %v, %v", n, installed, err)
 		}
+	}
+}
+
+// warnings keeps what is warned of.
+type warnings struct {
+	silent
+	texts []string
+}
+
+func (w *warnings) Warnf(format string, args ...any) {
+	w.texts = append(w.texts, fmt.Sprintf(format, args...))
+}
+
+// TestWarnRefused: a provider that the cluster cannot run, such as capi, is not announced as if it were starting.
+func TestWarnRefused(t *testing.T) {
+	w := newWorld(t)
+	plan := &choose.Installation{}
+	for _, name := range []string{"refused", "starting"} {
+		p := packages.Provider{Name: name, Type: clusterctlv1.InfrastructureProviderType}
+		plan.Install = append(plan.Install, &components.Components{Provider: p, Version: "v1.0.0", TargetNamespace: name})
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "manager", Labels: map[string]string{"cluster.x-k8s.io/provider": p.ManifestLabel()}}}
+		if name == "refused" {
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse,
+				Reason: "ProgressDeadlineExceeded", Message: "capi does not run containers"}}
+		}
+		if err := w.Create(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	display := &warnings{}
+	if err := (&Installer{Display: display, Client: w}).WarnRefused(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"infrastructure-refused does not run: capi does not run containers"}
+	if diff := cmp.Diff(want, display.texts); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }

@@ -1,10 +1,10 @@
 package replace
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,7 +47,7 @@ func (r *run) await(ctx context.Context, key client.ObjectKey) error {
 	}
 	if cause := context.Cause(watched); cause != nil {
 		err = cause
-	} else if reason, _ := r.trouble(ctx, key); reason != "" {
+	} else if reason, _ := r.trouble(ctx, key); reason != "" && !strings.Contains(err.Error(), reason) {
 		err = fmt.Errorf("%w: %s", err, reason)
 	}
 	if r.lenient {
@@ -70,10 +70,8 @@ func (r *run) trouble(ctx context.Context, key client.ObjectKey) (reason string,
 	if err := r.Client.Get(ctx, key, d); err != nil {
 		return "", false
 	}
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" && d.Status.ObservedGeneration >= d.Generation {
-			return cmp.Or(c.Message, c.Reason), true
-		}
+	if reason := apply.Stuck(d); reason != "" {
+		return reason, true
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {

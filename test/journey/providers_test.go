@@ -36,9 +36,11 @@ type providerRelease struct {
 	version, namespace string
 	// rejected has a part of the error of each template that is not accepted.
 	rejected map[string]string
-	// whole is the template whose Cluster becomes ready. Those of others do in soak tests, except those with Windows, because simulated
-	// machines run Linux.
-	whole string
+	// contract is that of the release series, and speaks has the versions of Cluster API in which templates are.
+	contract, speaks string
+	// whole is a template whose Cluster becomes ready, is upgraded and moved, and class another one with a class. Clusters of the others
+	// become ready in soak tests, except those with Windows, because simulated machines run Linux.
+	whole, class string
 	// always is set if it is tested with each change, and not only in soak tests: the definitions of all six keep an API server busy for
 	// minutes. One has each contract, and one has classes.
 	always bool
@@ -49,6 +51,7 @@ type providerRelease struct {
 func providerReleases() map[string]providerRelease {
 	return map[string]providerRelease{
 		"aws": {
+			contract: "v1beta1", speaks: "v1beta1, v1beta2", class: "cluster-template-simple-clusterclass.yaml",
 			version: "v2.11.1", namespace: "capa-system", whole: "cluster-template-flatcar.yaml",
 			rejected: map[string]string{"cluster-template-eks-nodeadm-clusterclass.yaml": `unknown field "spec.controlPlane.ref"`},
 			variables: map[string]string{
@@ -58,9 +61,10 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"azure": {
+			contract: "v1beta1", speaks: "v1beta1",
 			version: "v1.26.0", namespace: "capz-system", whole: "cluster-template.yaml",
 			// Its ClusterClass is not among the files.
-			rejected: map[string]string{"cluster-template-topology.yaml": "(as clusterclass-default.yaml)"},
+			rejected: map[string]string{"cluster-template-topology.yaml": "which exists neither in namespace azure-topology of the management cluster"},
 			variables: map[string]string{
 				"AZURE_SUBSCRIPTION_ID": "5d5a7a8c-1111-4222-8333-000000000001", "AZURE_TENANT_ID": "5d5a7a8c-1111-4222-8333-000000000002",
 				"AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY": "5d5a7a8c-1111-4222-8333-000000000003", "AZURE_LOCATION": "westeurope",
@@ -70,6 +74,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"hetzner": {
+			contract: "v1beta1", speaks: "v1beta2",
 			version: "v1.1.8", namespace: "caph-system", whole: "cluster-template-hetzner-hcloud-control-planes.yaml", always: true,
 			variables: map[string]string{
 				"HCLOUD_REGION": "fsn1", "HCLOUD_WORKER_MACHINE_TYPE": "cpx31", "HCLOUD_CONTROL_PLANE_MACHINE_TYPE": "cpx31",
@@ -77,6 +82,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"metal3": {
+			contract: "v1beta2", speaks: "v1beta2",
 			version: "v1.13.2", namespace: "capm3-system", whole: "clusterctl-cluster.yaml",
 			rejected: map[string]string{
 				// Pools are those of another controller, which users install themselves.
@@ -91,6 +97,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"openstack": {
+			contract: "v1beta1", speaks: "v1beta1, v1beta2", class: "cluster-template-topology.yaml",
 			version: "v0.14.7", namespace: "capo-system", whole: "cluster-template.yaml",
 			rejected: map[string]string{
 				// Images are those of another controller, which users install themselves.
@@ -107,6 +114,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"vsphere": {
+			contract: "v1beta2", speaks: "v1beta2", class: "cluster-template-topology.yaml",
 			version: "v1.16.1", namespace: "capv-system", whole: "cluster-template.yaml", always: true,
 			// These kinds are in another file of the release, which replaces its components.
 			rejected: map[string]string{
@@ -145,12 +153,18 @@ type providers struct {
 	// ports has the port of the API server of each template, by namespace, and whole those whose Clusters become ready.
 	ports map[string]int
 	whole map[string]bool
+	// subjects are the Clusters that are upgraded and moved, and before what they were like after that upgrade, by namespace.
+	subjects []*Subject
+	before   map[string]*Snapshot
+	// target is the management cluster to which those in moved, by namespace, are moved.
+	target *Management
+	moved  map[string]bool
 }
 
 // TestProvidersOfOtherProjects takes released infrastructure providers of other projects, in place, through what users do with
-// clusterctl: init, upgrade plan, generate, plan, apply, use, delete; most of them in soak tests only. cert-manager and webhooks are
-// simulated; the managers, which would call clouds, do not run. When every Cluster waits for its infrastructure, simulation stands in for
-// them.
+// clusterctl: init, upgrade plan, generate, plan, apply, explain, describe, plan and do an upgrade of Kubernetes, upgrade the provider, move,
+// delete; most of them in soak tests only. cert-manager and webhooks are simulated; the managers, which would call clouds, do not run. When
+// every Cluster waits for its infrastructure, simulation stands in for them. What is tested is in the book, in infrastructure.md.
 func TestProvidersOfOtherProjects(t *testing.T) {
 	t.Parallel()
 	p := newProviders(t)
@@ -159,17 +173,23 @@ func TestProvidersOfOtherProjects(t *testing.T) {
 	}
 	p.upgradePlan()
 	for _, name := range p.names {
-		t.Run(name, func(t *testing.T) { p.templates(t, name) })
+		t.Run(name, func(t *testing.T) {
+			p.example(t, name)
+			p.templates(t, name)
+		})
 	}
 	if n := int(p.webhooks.calls.Load()); n < 8*len(p.names) {
 		t.Errorf("the providers' webhooks were called %d times only", n)
 	}
 	p.provisioning()
 	p.nothingPlanned()
+	p.explained()
 	p.secrets()
 	startSimulation(t, p.Management, p.definitions(), &simulation{ports: p.ports, whole: p.whole})
 	p.ready()
+	p.life()
 	p.delete()
+	p.deleteOne()
 }
 
 // newProviders starts the management cluster. Without the releases, the test is skipped.
@@ -183,7 +203,7 @@ func newProviders(t *testing.T) *providers {
 	}
 	p := &providers{
 		t: t, tools: NewRepository(t, tools).Tools, folder: folder, releases: providerReleases(),
-		plans: map[string]planned{}, ports: map[string]int{}, whole: map[string]bool{},
+		plans: map[string]planned{}, ports: map[string]int{}, whole: map[string]bool{}, before: map[string]*Snapshot{}, moved: map[string]bool{},
 	}
 	maps.DeleteFunc(p.releases, func(_ string, r providerRelease) bool { return !r.always && !testenv.Soaks() })
 	p.configure(tools.config)
@@ -327,7 +347,7 @@ func (p *providers) template(t *testing.T, name, file string, dry bool) error {
 	t.Helper()
 	base := strings.TrimSuffix(filepath.Base(file), ".yaml")
 	cluster := name + "-" + strings.TrimPrefix(base, "cluster-template-")
-	p.whole[cluster] = filepath.Base(file) == p.releases[name].whole || testenv.Soaks() && !strings.Contains(base, "windows")
+	p.whole[cluster] = p.releases[name].lives(file) || testenv.Soaks() && !strings.Contains(base, "windows")
 	args := []string{
 		"generate", "cluster", cluster, "--target-namespace", cluster, "--kubernetes-version", older,
 		"--control-plane-machine-count", "1", "--worker-machine-count", "2",
@@ -365,8 +385,16 @@ func (p *providers) template(t *testing.T, name, file string, dry bool) error {
 	}
 	if !dry {
 		p.namespaces = append(p.namespaces, cluster)
+		if p.releases[name].lives(file) {
+			p.subjects = append(p.subjects, p.subject(p.Management, cluster, cluster))
+		}
 	}
 	return errors.Join(all...)
+}
+
+// lives reports whether the Cluster of a template is upgraded and moved.
+func (r providerRelease) lives(file string) bool {
+	return slices.Contains([]string{r.whole, r.class}, filepath.Base(file))
 }
 
 // create creates an object as kubectl does: unknown fields are errors. The API server takes a moment to call webhooks where they were moved.
@@ -534,7 +562,7 @@ func (p *providers) ready() {
 		if ref := c.Spec.ControlPlaneRef; ref == nil || ref.Kind != "KubeadmControlPlane" {
 			continue
 		}
-		subject := &Subject{World: &World{Management: p.Management, Namespace: c.Namespace, t: p.t, timeout: conditionTimeout}, Name: c.Name}
+		subject := p.subject(p.Management, c.Namespace, c.Name)
 		if !p.whole[c.Namespace] {
 			subject.Eventually("the control plane has a Machine", p.startedControlPlane)
 			continue
@@ -580,13 +608,13 @@ func (p *providers) delete() {
 	for _, clusters := range []bool{true, false} {
 		for _, o := range p.applied {
 			if (o.GetKind() == "Cluster") == clusters {
-				testenv.Must(p.t, client.IgnoreNotFound(p.Client.Delete(p.t.Context(), o)))
+				testenv.Must(p.t, client.IgnoreNotFound(p.at(o.GetNamespace()).Client.Delete(p.t.Context(), o)))
 			}
 		}
 		testenv.Eventually(p.t, "the Clusters are deleted", p.noClusters)
 	}
 	for _, crd := range p.definitions() {
-		testenv.Eventually(p.t, crd.Name, func() error { return p.empty(&crd) })
+		testenv.Eventually(p.t, crd.Name, func() error { return errors.Join(p.empty(p.Client, &crd), p.empty(p.target.Client, &crd)) })
 	}
 	if r := p.clusterctl(p.tools, everything...); r.Failed {
 		p.t.Fatal(r)
@@ -610,11 +638,16 @@ func (p *providers) delete() {
 }
 
 func (p *providers) noClusters() error {
-	list := &clusterv1.ClusterList{}
-	if err := p.Client.List(p.t.Context(), list); err != nil || len(list.Items) == 0 {
-		return err
+	for _, m := range []*Management{p.Management, p.target} {
+		list := &clusterv1.ClusterList{}
+		if err := m.Client.List(p.t.Context(), list); err != nil {
+			return err
+		}
+		if n := len(list.Items); n > 0 {
+			return fmt.Errorf("%d Clusters are left: conditions of %s: %v", n, list.Items[0].Name, list.Items[0].Status.Conditions)
+		}
 	}
-	return fmt.Errorf("%d Clusters are left: conditions of %s: %v", len(list.Items), list.Items[0].Name, list.Items[0].Status.Conditions)
+	return nil
 }
 
 // definitions returns the CRDs of the providers of other projects.
@@ -628,14 +661,14 @@ func (p *providers) definitions() []apiextensionsv1.CustomResourceDefinition {
 }
 
 // empty returns an error if there are objects of a kind.
-func (p *providers) empty(crd *apiextensionsv1.CustomResourceDefinition) error {
+func (p *providers) empty(api client.Client, crd *apiextensionsv1.CustomResourceDefinition, where ...client.ListOption) error {
 	list := &metav1.PartialObjectMetadataList{}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
 			list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.ListKind})
 		}
 	}
-	if err := p.Client.List(p.t.Context(), list); err != nil || len(list.Items) == 0 {
+	if err := api.List(p.t.Context(), list, where...); err != nil || len(list.Items) == 0 {
 		return err
 	}
 	return fmt.Errorf("%d objects are left, such as %s/%s", len(list.Items), list.Items[0].Namespace, list.Items[0].Name)

@@ -44,6 +44,8 @@ const (
 // in-memory cluster is managed externally, by the simulation. Core and kubeadm providers only see objects of the infrastructure provider,
 // with the fields that the contract of their definition has.
 //
+// Like every provider, it does nothing to paused Clusters, such as those that are being moved.
+//
 // Pools of machines, and clusters whose control plane is not a KubeadmControlPlane, have no simulation: nothing happens to them.
 type simulation struct {
 	client.Client
@@ -108,8 +110,19 @@ func (s *simulation) add(
 		if err := s.Get(ctx, r.NamespacedName, o); err != nil || metav1.GetControllerOf(o) == nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
+		if paused, err := s.paused(ctx, o); err != nil || paused {
+			return reconcile.Result{}, err
+		}
 		return reconcile.Result{}, do(ctx, o)
 	}))
+}
+
+// paused reports whether the Cluster of an object is paused. A change of the Cluster leads to its infrastructure, and the end of a move to
+// new objects.
+func (s *simulation) paused(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	cluster := &clusterv1.Cluster{}
+	err := s.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[clusterv1.ClusterNameLabel]}, cluster)
+	return cluster.Spec.Paused, client.IgnoreNotFound(err)
 }
 
 // cluster creates the in-memory cluster, which is garbage when its original is deleted, and reports the endpoint.

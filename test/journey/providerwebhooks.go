@@ -30,6 +30,8 @@ type providerWebhooks struct {
 	api    client.Client
 	t      testing.TB
 	calls  atomic.Int32
+	// services are those that the webhooks led to before, by object and name of the webhook.
+	services map[string]map[string]any
 }
 
 // convertPath is where ConversionReviews are answered.
@@ -38,7 +40,7 @@ const convertPath = "/convert"
 // newProviderWebhooks starts a server that ends with the test.
 func newProviderWebhooks(t testing.TB, api client.Client) *providerWebhooks {
 	t.Helper()
-	w := &providerWebhooks{api: api, t: t}
+	w := &providerWebhooks{api: api, t: t, services: map[string]map[string]any{}}
 	w.server = httptest.NewTLSServer(w)
 	t.Cleanup(w.server.Close)
 	return w
@@ -97,7 +99,9 @@ func (w *providerWebhooks) inject(label string) int {
 			for _, webhook := range webhooks {
 				config := webhook.(map[string]any)["clientConfig"].(map[string]any)
 				w.certified(&o, config)
-				config["url"] = w.server.URL + config["service"].(map[string]any)["path"].(string)
+				service := config["service"].(map[string]any)
+				w.services[o.GetName()+"/"+webhook.(map[string]any)["name"].(string)] = service
+				config["url"] = w.server.URL + service["path"].(string)
 				config["caBundle"] = w.bundle()
 				delete(config, "service")
 			}
@@ -120,6 +124,7 @@ func (w *providerWebhooks) conversions(label string) int {
 			continue
 		}
 		w.certified(&o, config)
+		w.services[o.GetName()] = config["service"].(map[string]any)
 		before := o.DeepCopy()
 		config = map[string]any{"url": w.server.URL + convertPath, "caBundle": w.bundle()}
 		testenv.Must(w.t, unstructured.SetNestedMap(o.Object, config, "spec", "conversion", "webhook", "clientConfig"))
@@ -127,6 +132,40 @@ func (w *providerWebhooks) conversions(label string) int {
 		count++
 	}
 	return count
+}
+
+// restore leads the API server back to the provider's Services, as cert-manager leaves the webhooks: with a CA bundle. It cannot call them
+// then.
+func (w *providerWebhooks) restore(label string) {
+	w.t.Helper()
+	back := func(config map[string]any, key string) {
+		delete(config, "url")
+		config["service"] = w.services[key]
+	}
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		for _, o := range w.list("admissionregistration.k8s.io/v1", kind, label) {
+			before := o.DeepCopy()
+			webhooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+			testenv.Must(w.t, err)
+			for _, webhook := range webhooks {
+				webhook := webhook.(map[string]any)
+				back(webhook["clientConfig"].(map[string]any), o.GetName()+"/"+webhook["name"].(string))
+			}
+			o.Object["webhooks"] = webhooks
+			testenv.Must(w.t, w.api.Patch(w.t.Context(), &o, client.MergeFrom(before)))
+		}
+	}
+	for _, o := range w.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", label) {
+		config, found, err := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook", "clientConfig")
+		testenv.Must(w.t, err)
+		if !found {
+			continue
+		}
+		before := o.DeepCopy()
+		back(config, o.GetName())
+		testenv.Must(w.t, unstructured.SetNestedMap(o.Object, config, "spec", "conversion", "webhook", "clientConfig"))
+		testenv.Must(w.t, w.api.Patch(w.t.Context(), &o, client.MergeFrom(before)))
+	}
 }
 
 // certified checks that cert-manager would issue a certificate for the Service that an object leads to.

@@ -109,9 +109,12 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	if opts.Wait {
-		if err := installer.Wait(ctx, plan, time.Duration(opts.WaitTimeout)*time.Second); err != nil {
-			return err
-		}
+		err = installer.Wait(ctx, plan, time.Duration(opts.WaitTimeout)*time.Second)
+	} else {
+		err = installer.WarnRefused(ctx, plan)
+	}
+	if err != nil {
+		return err
 	}
 	if plan.FirstRun {
 		printHint(opts, infrastructure(plan))

@@ -46,9 +46,10 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// unchangeable reports whether a warning is about a deprecated version of an API, about the name of a finalizer, or about a Cluster whose
-// class is not reconciled: the move has paused it.
+// unchangeable reports whether a warning is about a deprecated API, in the words of the API server or of a provider's definition, which
+// comes with every list of its kind; about the name of a finalizer; or about a Cluster whose class is not reconciled: the move has paused
+// it.
 func unchangeable(text string) bool {
-	return strings.HasPrefix(text, "metadata.finalizers") || strings.Contains(text, " is deprecated") ||
+	return strings.HasPrefix(text, "metadata.finalizers") || strings.Contains(text, " deprecated") ||
 		strings.Contains(text, "could not be validated against its ClusterClass")
 }

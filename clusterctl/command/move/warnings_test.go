@@ -14,6 +14,7 @@ func TestWarnings(t *testing.T) {
 	const (
 		finalizer  = `metadata.finalizers: "md": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`
 		deprecated = "cluster.x-k8s.io/v1beta1 Cluster is deprecated; use cluster.x-k8s.io/v1beta2 Cluster"
+		own        = "AzureManagedCluster and the AzureManaged API are deprecated. Please migrate to AzureASOManagedCluster"
 		class      = "The topology of Cluster a/b could not be validated against its ClusterClass and will not be reconciled until it can be: it is paused"
 		user       = "images of k8s.gcr.io are frozen"
 	)
@@ -23,13 +24,13 @@ func TestWarnings(t *testing.T) {
 		want   []string
 	}{
 		{"users see what they can change", false, []string{user}},
-		{"and, if they want, what they cannot", true, []string{finalizer, deprecated, class, user}},
+		{"and, if they want, what they cannot", true, []string{finalizer, deprecated, own, class, user}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
 			streams, buffers := iostreams.Test()
 			w := &warnings{io: streams, cluster: "target", all: tc.all}
-			for _, text := range []string{finalizer, deprecated, class, user, user, finalizer, ""} {
+			for _, text := range []string{finalizer, deprecated, own, class, user, user, finalizer, ""} {
 				w.HandleWarningHeader(299, "-", text)
 			}
 			w.HandleWarningHeader(214, "-", "a proxy changed something")

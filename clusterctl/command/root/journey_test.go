@@ -320,6 +320,6 @@ func (j *journey) certManager() {
 
 // waiting ends with an error here, because nothing runs the made-up providers' images.
 func (j *journey) waiting() {
-	j.fails("What is not available in time is reported with the reason.", []string{"init", "-i", "toy", "--wait-providers", "--wait-provider-timeout", "1"},
-		"provider infrastructure-toy: Deployment toy-system/toy is not available after 1s: ", "registry.example/toy/infrastructure:v1.0.0")
+	j.fails("What has given up is not waited for, and reported with the reason.", []string{"init", "-i", "toy", "--wait-providers"},
+		"provider infrastructure-toy: Deployment toy-system/toy does not start: ", "registry.example/toy/infrastructure:v1.0.0")
 }

@@ -165,7 +165,15 @@ func TestLeftBehind(t *testing.T) {
 		"files":     []any{map[string]any{"contentFrom": map[string]any{"secret": map[string]any{"name": "file", "key": "k"}}}, map[string]any{"contentFrom": map[string]any{"configMapRef": map[string]any{"name": "file"}}}},
 		"elsewhere": map[string]any{"kind": "Secret", "name": "elsewhere", "namespace": "other"}, "ownRef": map[string]any{"kind": "Secret", "name": "c-ca"}, "name": "unrelated",
 	}
+	check := object(coreGroup, "MachineHealthCheck", "mhc", "Cluster/c")
+	check.Unstructured.Object["spec"] = map[string]any{
+		"remediationTemplate": map[string]any{"apiVersion": infra + "/v1beta1", "kind": "RemediationTemplate", "name": "reboot"},
+		"remediation":         map[string]any{"templateRef": map[string]any{"apiGroup": infra, "kind": "RemediationTemplate", "name": "replace"}},
+	}
+	data := object(infra, "DataTemplate", "data")
+	data.Unstructured.Object["spec"] = map[string]any{"clusterName": "c"}
 	objects := []Object{
+		check, data, object(infra, "RemediationTemplate", "reboot"), object(infra, "RemediationTemplate", "replace"), object(infra, "RemediationTemplate", "unused"),
 		object(coreGroup, "Cluster", "c"), identity, object("", "Secret", "c-ca"), inLabel(object("", "Secret", "c-cloud"), "c"), inLabel(object("", "ConfigMap", "d-cloud"), "d"),
 		object("", "Secret", "identity"), object("", "Secret", "credentials"), object("", "Secret", "named"), object("", "Secret", "file"), object("", "ConfigMap", "file"),
 		object("", "Secret", "elsewhere"), object("", "Secret", "unrelated"), object("", "ConfigMap", "kube-root-ca.crt"),
@@ -179,8 +187,9 @@ func TestLeftBehind(t *testing.T) {
 		got = append(got, l.Kind+"/"+l.Name+" "+l.Why)
 	}
 	const names = "the spec of InfraCluster ns/c names it"
+	const checks = "the spec of MachineHealthCheck ns/mhc names it"
 	want := []string{
-		"ConfigMap/file " + names, "Secret/c-cloud it has the label cluster.x-k8s.io/cluster-name of Cluster ns/c", "Secret/credentials " + names, "Secret/file " + names,
+		"ConfigMap/file " + names, "DataTemplate/data its spec.clusterName is that of Cluster ns/c", "RemediationTemplate/reboot " + checks, "RemediationTemplate/replace " + checks, "Secret/c-cloud it has the label cluster.x-k8s.io/cluster-name of Cluster ns/c", "Secret/credentials " + names, "Secret/file " + names,
 		"Secret/identity " + names, "Secret/named " + names, "ConfigMap/d-cloud ", "Secret/elsewhere ", "Secret/unrelated ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

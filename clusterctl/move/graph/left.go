@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,7 +14,7 @@ import (
 
 var configMap = schema.GroupKind{Kind: "ConfigMap"}
 
-// Left is a Secret or ConfigMap that is not moved.
+// Left is an object that is not moved.
 type Left struct {
 	Key
 	// Why is a reason to believe that it is needed where the other objects go; empty if there is none.
@@ -21,7 +22,9 @@ type Left struct {
 }
 
 // LeftBehind returns the Secrets and ConfigMaps of a namespace that are not in the graph: first those that something suggests are
-// needed, because they have the label of a moved Cluster, or because a moved object names them.
+// needed, because they have the label of a moved Cluster, or because a moved object names them. Of other kinds, it returns only objects
+// without an owner that a moved object names, such as the template of a MachineHealthCheck for remediation by its provider, or that name a
+// moved Cluster.
 func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 	moved, named := map[Key]bool{}, map[Key]string{}
 	for _, n := range g.Nodes {
@@ -40,11 +43,18 @@ func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 	}
 	var list []Left
 	for _, o := range objects {
-		kind := o.Kind.GroupKind()
-		if kind != secret && kind != configMap || o.GetNamespace() != namespace || moved[o.Key()] || o.GetName() == "kube-root-ca.crt" {
+		kind, why := o.Kind.GroupKind(), named[o.Key()]
+		if o.GetNamespace() != namespace || moved[o.Key()] || o.GetName() == "kube-root-ca.crt" {
 			continue
 		}
-		why := named[o.Key()]
+		if kind != secret && kind != configMap {
+			if of := ofCluster(o); why == "" && moved[of] {
+				why = "its spec.clusterName is that of " + of.String()
+			}
+			if why == "" || o.Shared || len(o.GetOwnerReferences()) > 0 {
+				continue
+			}
+		}
 		label := types.NamespacedName{Namespace: namespace, Name: o.GetLabels()[clusterv1.ClusterNameLabel]}
 		owner := Key{GroupKind: cluster, NamespacedName: label}
 		if moved[owner] {
@@ -59,8 +69,14 @@ func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 	return list
 }
 
-// references finds the names of Secrets and ConfigMaps in a spec, whatever kind it is of: by a field "kind", or by the name of a
-// field. It may find too many.
+// ofCluster returns the key of the Cluster that an object belongs to by its spec.
+func ofCluster(o Object) Key {
+	name, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "clusterName")
+	return Key{GroupKind: cluster, NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}
+}
+
+// references finds the names of objects in a spec, whatever kind it is of: by a field "kind", and the group beside it, or of Secrets and
+// ConfigMaps by the name of a field. It may find too many.
 type references struct {
 	namespace string
 	found     func(Key)
@@ -89,16 +105,30 @@ func (r *references) object(field string, object map[string]any) {
 	if namespace, _ := object["namespace"].(string); name == "" || namespace != "" && namespace != r.namespace {
 		return
 	}
-	switch object["kind"] {
-	case secret.Kind:
-		r.report(secret, name)
-	case configMap.Kind:
-		r.report(configMap, name)
+	switch kind := object["kind"].(type) {
+	case string:
+		switch kind {
+		case secret.Kind:
+			r.report(secret, name)
+		case configMap.Kind:
+			r.report(configMap, name)
+		default:
+			r.report(schema.GroupKind{Group: groupOf(object), Kind: kind}, name)
+		}
 	case nil:
 		if kind, ok := kindOf(field); ok {
 			r.report(kind, name)
 		}
 	}
+}
+
+// groupOf returns the group of a reference.
+func groupOf(object map[string]any) string {
+	if group, ok := object["apiGroup"].(string); ok {
+		return group
+	}
+	version, _ := object["apiVersion"].(string)
+	return schema.FromAPIVersionAndKind(version, "").Group
 }
 
 func (r *references) report(kind schema.GroupKind, name string) {

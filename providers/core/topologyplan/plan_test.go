@@ -105,6 +105,28 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestUpgradeOfReportedVersions: the control plane of a live Cluster reports how many replicas have which version, which changes with the
+// rollout, before MachineDeployments follow.
+func TestUpgradeOfReportedVersions(t *testing.T) {
+	all := existing(t, cluster, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.31.0" })
+	for _, u := range all {
+		if u.GetKind() == "KubeadmControlPlane" {
+			reported := []any{map[string]any{"version": "v1.30.0", "replicas": int64(3)}}
+			if err := unstructured.SetNestedSlice(u.Object, reported, "status", "versions"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	plan, err := compute(t, Input{Objects: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"modified KubeadmControlPlane"}, {"modified MachineDeployment"}}
+	if diff := cmp.Diff(want, summary(plan)); diff != "" || plan.Waiting != "" {
+		t.Errorf("changes (-want +got), waiting %q:\n%s", plan.Waiting, diff)
+	}
+}
+
 // TestChainedUpgrade plans an upgrade by several minor versions, which the class lists.
 func TestChainedUpgrade(t *testing.T) {
 	all := existing(t, cluster, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.34.0" })

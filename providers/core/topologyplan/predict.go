@@ -237,7 +237,9 @@ func (p *prediction) provision(u *unstructured.Unstructured) error {
 		return err
 	}
 	status := map[string]any{"version": version, "ready": true, "initialized": true, "unavailableReplicas": int64(0)}
+	unstructured.RemoveNestedField(u.Object, "status", "versions")
 	if found {
+		status["versions"] = []any{map[string]any{"version": version, "replicas": replicas}}
 		for _, name := range []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "upToDateReplicas"} {
 			status[name] = replicas
 		}
