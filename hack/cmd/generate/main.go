@@ -1,5 +1,5 @@
 // Command generate generates files from the source, which it parses without compiling it: packages of aliases, deep copy
-// methods, CustomResourceDefinitions, the configuration of kube-state-metrics, the texts that users of each component see, and the exported
+// methods, CustomResourceDefinitions, roles of users, the configuration of kube-state-metrics, the texts that users of each component see, and the exported
 // API of the SDK.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/hack/messages"
 	"sigs.k8s.io/cluster-api/hack/statemetrics"
 	"sigs.k8s.io/cluster-api/hack/surface"
+	"sigs.k8s.io/cluster-api/hack/userroles"
 )
 
 func main() {
@@ -22,9 +23,9 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	// Deep copies need the aliases, and the configuration of kube-state-metrics needs the CustomResourceDefinitions.
+	// Deep copies need the aliases, and the configuration of kube-state-metrics and roles need the CustomResourceDefinitions.
 	for _, write := range []func(root string) ([]string, error){
-		aliases.Write, aliases.WriteModule, generate.Run, statemetrics.Write, messages.Write, api,
+		aliases.Write, aliases.WriteModule, generate.Run, statemetrics.Write, userroles.Write, messages.Write, api,
 	} {
 		changed, err := write(root)
 		for _, path := range changed {
