@@ -131,3 +131,23 @@ func versions(t *testing.T, m *Mover) map[string]string {
 	}
 	return found
 }
+
+// A target that lacks a provider gets nothing.
+func TestDirectoryOfUnknownKinds(t *testing.T) {
+	m := restore(t)
+	content := `{"apiVersion": "infrastructure.example.com/v1", "kind": "Cloud", "metadata": {"name": "c", "namespace": "ns", "uid": "c"}}`
+	if err := os.WriteFile(filepath.Join(m.Directory, "Cloud_ns_c.yaml"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the target cluster does not serve kind Cloud of infrastructure.example.com/v1"
+	_, dry := m.DryRunFromDirectory(t.Context())
+	_, err := m.FromDirectory(t.Context())
+	for what, err := range map[string]error{"the dry run": dry, "the command": err} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", what, err, want)
+		}
+	}
+	if got := versions(t, m); len(got) != 0 {
+		t.Errorf("objects were created: %v", got)
+	}
+}
