@@ -24,8 +24,8 @@ const (
 	all    = "deletecollection"
 )
 
-// policies by folder of the component. The role edit operates clusters that are made from shared classes: whoever has it gets no more
-// machines than a Cluster demands, and none with an infrastructure template of their own.
+// policies by folder of the component. The role edit operates clusters that are made from shared classes: it gives no machines but those that Clusters
+// demand, and none of an infrastructure template of the user.
 func policies() map[string]policy {
 	return map[string]policy{
 		"core": {
@@ -46,9 +46,9 @@ func policies() map[string]policy {
 		}},
 		"infrastructure-in-memory": {},
 		"ipam-in-cluster":          {},
-		// Who writes these kinds is root on the host of the containers.
+		// With these kinds, users become root on the host of the containers.
 		"infrastructure-docker": {readOnly: true},
-		// Who writes these kinds installs any program with any permission.
+		// With these kinds, users install any program with any permission.
 		"operator": {readOnly: true},
 	}
 }

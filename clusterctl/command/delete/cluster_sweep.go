@@ -109,8 +109,8 @@ func (s *sweeper) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) 
 	return kinds, nil
 }
 
-// discovered returns the kinds with namespaces that are not of Kubernetes itself, as all users may discover them: which of them are those of
-// providers is not known without their definitions.
+// discovered returns the kinds with namespaces that are not of Kubernetes itself, as all users may discover them: only definitions tell
+// which of them are those of providers.
 func (s *sweeper) discovered() ([]schema.GroupVersionKind, error) {
 	lists, err := s.resources.ServerPreferredNamespacedResources()
 	if err != nil && len(lists) == 0 {
