@@ -24,8 +24,8 @@ const (
 	all    = "deletecollection"
 )
 
-// policies by folder of the component. The role edit operates clusters that are made from shared classes: it gives no machines but those that Clusters
-// demand, and none of an infrastructure template of the user.
+// policies by folder of the component. The role edit operates clusters that are made from shared classes: it gives no machines but those
+// that Clusters demand, and none of an infrastructure template of the user.
 func policies() map[string]policy {
 	return map[string]policy{
 		"core": {

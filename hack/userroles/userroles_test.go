@@ -135,7 +135,7 @@ func TestEveryComponentWithKindsHasAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, text := range map[string]string{
-		filepath.Join(crds, "things.yaml"):                 "spec: {group: example.com, names: {plural: things}, scope: Namespaced}",
+		filepath.Join(crds, "things.yaml"):                  "spec: {group: example.com, names: {plural: things}, scope: Namespaced}",
 		filepath.Join(filepath.Dir(crds), "component.yaml"): "label: new",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

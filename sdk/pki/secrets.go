@@ -73,8 +73,8 @@ func SecretKey(cluster types.NamespacedName, p Purpose) types.NamespacedName {
 	return types.NamespacedName{Namespace: cluster.Namespace, Name: SecretName(cluster.Name, p)}
 }
 
-// GeneratedAnnotation is on Secrets that a controller has generated; its value is the name of the Cluster. Secrets of users do not have it, and
-// are never owned by controllers.
+// GeneratedAnnotation is on Secrets that a controller has generated; its value is the name of the Cluster. Secrets of users do not have
+// it, and are never owned by controllers.
 const GeneratedAnnotation = "cluster.x-k8s.io/generated-for"
 
 // Orphaned reports whether a Secret was generated for a cluster, and has no owners: a backup was restored without them. Its controller

@@ -52,8 +52,8 @@ func TestNewSecret(t *testing.T) {
 					Namespace: "default", Name: "blue-ca", Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
 					Annotations: map[string]string{"cluster.x-k8s.io/generated-for": "blue"},
 				},
-				Type:       "cluster.x-k8s.io/secret",
-				Data:       map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")},
+				Type: "cluster.x-k8s.io/secret",
+				Data: map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")},
 			},
 		},
 		"NotOwned": {

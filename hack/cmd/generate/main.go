@@ -1,6 +1,6 @@
 // Command generate generates files from the source, which it parses without compiling it: packages of aliases, deep copy
-// methods, CustomResourceDefinitions, roles of users, the configuration of kube-state-metrics, the texts that users of each component see, and the exported
-// API of the SDK.
+// methods, CustomResourceDefinitions, roles of users, the configuration of kube-state-metrics, the texts that users of each component
+// see, and the exported API of the SDK.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
