@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/yaml"
 )
+
+// nameLabel is the label that selects a metric by its name.
+const nameLabel = "__name__"
 
 // rule is an alert.
 type rule struct {
@@ -134,7 +136,7 @@ func checkSelectors(t *testing.T, where string, found []*parser.VectorSelector, 
 		for _, m := range s.LabelMatchers {
 			if m.Name == "job" {
 				job = m.Value
-			} else if isObject && m.Name != labels.MetricName && !slices.Contains(has, m.Name) {
+			} else if isObject && m.Name != nameLabel && !slices.Contains(has, m.Name) {
 				t.Errorf("%s: %s has no label %s, only %v", where, s.Name, m.Name, has)
 			}
 		}
