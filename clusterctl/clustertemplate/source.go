@@ -190,6 +190,11 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (packages.
 		g.IO.Infof("Using the latest version of %s, because there is no management cluster with an installed version", ref.Name)
 		return ref, nil
 	}
+	if apierrors.IsForbidden(err) && given != "" {
+		g.IO.Warnf("Using the latest version of %[1]s, because you may not list the installed providers; set the version with "+
+			"--infrastructure %[1]s:{version}", ref.Name)
+		return ref, nil
+	}
 	if err != nil {
 		return ref, fmt.Errorf(
 			"cannot determine the infrastructure provider (--infrastructure {name}:{version} works without a management cluster): %w", err)

@@ -203,6 +203,12 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind("CustomResourceDefinition")
 	err := c.Client.Get(ctx, client.ObjectKey{Name: clusterCRD}, crd)
+	if apierrors.IsForbidden(err) {
+		// Such as a user whose roles are for one namespace.
+		if served := c.discovered(); len(served) > 0 {
+			return c.checkVersions(served)
+		}
+	}
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: the cluster at %s has no CustomResourceDefinition %s: run `clusterctl init` first",
 			ErrNotInitialized, c.Host, clusterCRD)
@@ -222,6 +228,24 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 			served = append(served, name)
 		}
 	}
+	return c.checkVersions(served)
+}
+
+// discovered returns the versions in which the cluster serves Clusters, as all users may discover them.
+func (c *Cluster) discovered() []string {
+	mappings, err := c.Client.RESTMapper().RESTMappings(clusterv1beta1.GroupVersion.WithKind("Cluster").GroupKind())
+	if err != nil {
+		return nil
+	}
+	var served []string
+	for _, m := range mappings {
+		served = append(served, m.GroupVersionKind.Version)
+	}
+	return served
+}
+
+// checkVersions checks the versions in which Clusters are served.
+func (c *Cluster) checkVersions(served []string) error {
 	if !slices.Contains(served, clusterv1beta1.GroupVersion.Version) {
 		return fmt.Errorf("the management cluster at %s serves Clusters in versions %q, but this clusterctl requires %s: "+
 			"use a clusterctl for these versions", c.Host, served, clusterv1beta1.GroupVersion.Version)

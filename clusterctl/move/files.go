@@ -3,12 +3,14 @@ package move
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
@@ -98,7 +100,32 @@ type phase struct {
 }
 
 func (m *Mover) checkSource(_ context.Context, g *graph.Graph, started bool) error {
-	return checkStart(input{ID: m.entry.ID, Graph: g, Directory: true, KeepPaused: m.KeepPaused}, started)
+	in := input{ID: m.entry.ID, Graph: g, NoCluster: true, Backup: m.Directory != "", KeepPaused: m.KeepPaused}
+	if err := checkStart(in, started); err != nil || !in.Backup {
+		return err
+	}
+	for _, text := range imprecise(in) {
+		m.Progress.Warn("%s", text)
+	}
+	return nil
+}
+
+// checkKinds checks that the target serves the kinds of a directory.
+func (m *Mover) checkKinds(g *graph.Graph) error {
+	var problems []error
+	for _, text := range kinds(input{Graph: g, Served: m.served}) {
+		problems = append(problems, errors.New(text))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the objects of %s cannot be created, nothing was changed: %w", m.Directory, errors.Join(problems...))
+}
+
+// served reports whether the target serves a kind.
+func (m *Mover) served(kind schema.GroupVersionKind) bool {
+	_, err := m.Target.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	return err == nil
 }
 
 // Restored is the result of FromDirectory.
@@ -112,6 +139,14 @@ func (m *Mover) FromDirectory(ctx context.Context) (Restored, error) {
 	g, err := m.directoryGraph()
 	if err != nil {
 		return Restored{}, err
+	}
+	if err := m.checkKinds(g); err != nil {
+		return Restored{}, err
+	}
+	for _, n := range g.Nodes {
+		if n.GetDeletionTimestamp() != nil {
+			m.Progress.Warn("%s was being deleted when it was saved: it is restored; delete it again", n.Key())
+		}
 	}
 	copier := &transfer.Copier{Target: m.Target, KeepExisting: true, Done: m.Progress.Done}
 	copier.Know(nil)
@@ -154,6 +189,11 @@ func (m *Mover) DryRunFromDirectory(ctx context.Context) ([]Planned, error) {
 	g, err := m.directoryGraph()
 	if err != nil {
 		return nil, err
+	}
+	if m.Target != nil {
+		if err := m.checkKinds(g); err != nil {
+			return nil, err
+		}
 	}
 	copier := &transfer.Copier{Target: m.Target, KeepExisting: true}
 	var list []Planned

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,7 +52,11 @@ func restore(t *testing.T, existing ...client.Object) *Mover {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(existing, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})...).Build()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"Cluster", "Machine"} {
+		mapper.Add(clusterv1beta1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(append(existing, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})...).Build()
 	return &Mover{Directory: dir, Target: &side.Side{Client: c, Name: "target"}, Progress: &silent{}}
 }
 
@@ -130,4 +135,24 @@ func versions(t *testing.T, m *Mover) map[string]string {
 		}
 	}
 	return found
+}
+
+// A target that lacks a provider gets nothing.
+func TestDirectoryOfUnknownKinds(t *testing.T) {
+	m := restore(t)
+	content := `{"apiVersion": "infrastructure.example.com/v1", "kind": "Cloud", "metadata": {"name": "c", "namespace": "ns", "uid": "c"}}`
+	if err := os.WriteFile(filepath.Join(m.Directory, "Cloud_ns_c.yaml"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the target cluster does not serve kind Cloud of infrastructure.example.com/v1"
+	_, dry := m.DryRunFromDirectory(t.Context())
+	_, err := m.FromDirectory(t.Context())
+	for what, err := range map[string]error{"the dry run": dry, "the command": err} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", what, err, want)
+		}
+	}
+	if got := versions(t, m); len(got) != 0 {
+		t.Errorf("objects were created: %v", got)
+	}
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -267,10 +266,7 @@ func (m *Mover) prepareTarget(ctx context.Context, g *graph.Graph, started bool)
 	}
 	err = checkStart(input{
 		ID: m.entry.ID, Graph: g, Source: m.providers, Target: installed, Existing: existing, MissingClasses: missing, KeepPaused: m.KeepPaused,
-		Served: func(kind schema.GroupVersionKind) bool {
-			_, err := m.Target.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-			return err == nil
-		},
+		Served: m.served,
 	}, started)
 	if err != nil {
 		return err

@@ -31,8 +31,8 @@ type input struct {
 	Served func(schema.GroupVersionKind) bool
 	// MissingClasses are the ClusterClasses of other namespaces that can neither be copied nor exist in the target.
 	MissingClasses []types.NamespacedName
-	// Directory is true if the target is a directory, which has no providers and no objects.
-	Directory bool
+	// NoCluster is true without a target cluster, whose providers and objects could be checked. Backup is true if the target is a directory.
+	NoCluster, Backup bool
 	// KeepPaused lets what is paused be moved.
 	KeepPaused bool
 }
@@ -44,31 +44,87 @@ type check struct {
 	always bool
 	// cluster is true for checks that need a target cluster.
 	cluster bool
-	find    func(input) []string
+	// restored is what happens after a restore to objects that do not pass. They are written to a directory nevertheless: the source stays as
+	// it is, and a backup that is not exact is better than none. Empty: the check is also one of directories.
+	restored string
+	find     func(input) []finding
+}
+
+// finding is a violation of a check.
+type finding struct {
+	// object may be empty.
+	object          string
+	problem, remedy string
+}
+
+// Error implements error.
+func (f finding) Error() string {
+	text := f.problem
+	if f.object != "" {
+		text = f.object + " " + text
+	}
+	if f.remedy != "" {
+		text += ": " + f.remedy
+	}
+	return text
+}
+
+// texts returns a function that finds problems of the whole.
+func texts(find func(input) []string) func(input) []finding {
+	return func(in input) []finding {
+		var all []finding
+		for _, text := range find(in) {
+			all = append(all, finding{problem: text})
+		}
+		return all
+	}
 }
 
 func checks() []check {
 	return []check{
-		{name: "nothing is paused", find: paused},
-		{name: "Clusters are provisioned", find: provisioned},
-		{name: "Machines have a Node", find: nodes},
-		{name: "nothing is being deleted", find: deleting},
-		{name: "the target has the providers", always: true, cluster: true, find: providers},
-		{name: "the target serves the kinds", always: true, cluster: true, find: kinds},
-		{name: "the target has the ClusterClasses of other namespaces", cluster: true, find: sharedClasses},
-		{name: "the target has no active Cluster of the same name", always: true, cluster: true, find: occupied},
+		{name: "nothing is paused", find: texts(paused)},
+		{name: "Clusters are provisioned", restored: "is not provisioned: after a restore, providers begin again with what they had not recorded",
+			find: provisioned},
+		{name: "Machines have a Node",
+			restored: "has no Node: after a restore, its provider may create a second machine if it had not recorded the first", find: nodes},
+		{name: "nothing is being deleted", restored: "is being deleted: after a restore it is not, until you delete it again", find: deleting},
+		{name: "the target has the providers", always: true, cluster: true, find: texts(providers)},
+		{name: "the target serves the kinds", always: true, cluster: true, find: texts(kinds)},
+		{name: "the target has the ClusterClasses of other namespaces", cluster: true, find: texts(sharedClasses)},
+		{name: "the target has no active Cluster of the same name", always: true, cluster: true, find: texts(occupied)},
 	}
+}
+
+// imprecise returns what of a directory will not be as it was.
+func imprecise(in input) []string {
+	var all []string
+	for _, c := range checks() {
+		if c.restored == "" {
+			continue
+		}
+		var objects []string
+		for _, f := range c.find(in) {
+			objects = append(objects, f.object)
+		}
+		if len(objects) > shown {
+			objects = append(objects[:shown], fmt.Sprintf("%d others", len(objects)-shown))
+		}
+		if len(objects) > 0 {
+			all = append(all, fmt.Sprintf("%s %s", strings.Join(objects, ", "), c.restored))
+		}
+	}
+	return all
 }
 
 // checkStart returns one error with everything that prevents the move. started is true if the move was interrupted before.
 func checkStart(in input, started bool) error {
 	var problems []error
 	for _, c := range checks() {
-		if started && !c.always || in.Directory && c.cluster {
+		if started && !c.always || in.NoCluster && c.cluster || in.Backup && c.restored != "" {
 			continue
 		}
-		for _, problem := range c.find(in) {
-			problems = append(problems, errors.New(problem))
+		for _, f := range c.find(in) {
+			problems = append(problems, f)
 		}
 	}
 	if len(problems) == 0 {
@@ -102,8 +158,8 @@ func paused(in input) []string {
 	return problems
 }
 
-func provisioned(in input) []string {
-	var problems []string
+func provisioned(in input) []finding {
+	var problems []finding
 	for _, n := range in.Graph.Select(func(n *graph.Node) bool { return n.IsCluster() }) {
 		object := n.Unstructured.Object
 		infrastructure, _, _ := unstructured.NestedBool(object, "status", "infrastructureReady")
@@ -120,7 +176,7 @@ func provisioned(in input) []string {
 			missing = append(missing, "status.controlPlaneReady is not true")
 		}
 		if len(missing) > 0 {
-			problems = append(problems, fmt.Sprintf("%s is not provisioned: %s: wait until it is", n.Key(), strings.Join(missing, ", ")))
+			problems = append(problems, finding{n.Key().String(), "is not provisioned: " + strings.Join(missing, ", "), "wait until it is"})
 		}
 	}
 	return problems
@@ -134,25 +190,25 @@ func conditionTrue(o graph.Object, conditionType string) bool {
 	})
 }
 
-func nodes(in input) []string {
-	var problems []string
+func nodes(in input) []finding {
+	var problems []finding
 	machine := schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Machine"}
 	for _, n := range in.Graph.Nodes {
 		if n.Kind.GroupKind() != machine {
 			continue
 		}
 		if _, found, _ := unstructured.NestedMap(n.Unstructured.Object, "status", "nodeRef"); !found {
-			problems = append(problems, fmt.Sprintf("%s has no status.nodeRef: wait until its Node is ready, or delete it", n.Key()))
+			problems = append(problems, finding{n.Key().String(), "has no status.nodeRef", "wait until its Node is ready, or delete it"})
 		}
 	}
 	return problems
 }
 
-func deleting(in input) []string {
-	var problems []string
+func deleting(in input) []finding {
+	var problems []finding
 	for _, n := range in.Graph.Nodes {
 		if n.GetDeletionTimestamp() != nil && !n.Global {
-			problems = append(problems, fmt.Sprintf("%s is being deleted, which a copy would not be: wait until it is gone", n.Key()))
+			problems = append(problems, finding{n.Key().String(), "is being deleted, which a copy would not be", "wait until it is gone"})
 		}
 	}
 	return problems

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +69,13 @@ func TestCheckStart(t *testing.T) {
 		{reason: "an older provider is not enough", in: input{Source: provider("v1.10.0"), Target: provider("v1.9.0")}, want: "has version v1.9.0 in the target cluster, older than v1.10.0"},
 		{reason: "a newer one is", in: input{Source: provider("v1.9.0"), Target: provider("v1.10.0")}},
 		{reason: "providers are checked again if the move was interrupted", in: input{Source: provider("v1.0.0")}, started: true, want: "infrastructure-aws"},
-		{reason: "a directory needs no providers", in: input{Source: provider("v1.0.0"), Directory: true}},
+		{reason: "a directory needs no providers", in: input{Source: provider("v1.0.0"), NoCluster: true}},
+		{reason: "a Cluster without infrastructure is written to a directory", objects: []graph.Object{object("Cluster", nil)}, in: input{NoCluster: true, Backup: true}},
+		{reason: "so is a Machine without a Node", objects: []graph.Object{object("Machine", nil)}, in: input{NoCluster: true, Backup: true}},
+		{reason: "so is what is being deleted", objects: []graph.Object{deleted}, in: input{NoCluster: true, Backup: true}},
+		{reason: "what is paused is not", objects: []graph.Object{object("Cluster", map[string]any{"spec": map[string]any{"paused": true}})},
+			in: input{NoCluster: true, Backup: true}, want: "--keep-paused"},
+		{reason: "a dry run without a target checks the source", objects: []graph.Object{object("Machine", nil)}, in: input{NoCluster: true}, want: "has no status.nodeRef"},
 		{reason: "the target must serve the kinds", objects: []graph.Object{object("Cluster", ready())},
 			in: input{Served: func(schema.GroupVersionKind) bool { return false }}, want: "does not serve kind Cluster of cluster.x-k8s.io/v1beta1"},
 		{reason: "the target needs classes of other namespaces", objects: []graph.Object{object("Cluster", shared())},
@@ -96,5 +103,25 @@ func TestCheckStart(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestImprecise(t *testing.T) {
+	var objects []graph.Object
+	for i := range shown + 2 {
+		o := object("Machine", nil)
+		o.SetName(fmt.Sprintf("m%d", i))
+		objects = append(objects, o)
+	}
+	deleted := object("Cluster", ready())
+	deleted.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	g, err := graph.Build(append(objects, deleted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := imprecise(input{Graph: g, Backup: true})
+	if len(got) != 2 || !strings.HasPrefix(got[0], "Machine ns/m0, Machine ns/m1, Machine ns/m2, Machine ns/m3, Machine ns/m4, 2 others has no Node") ||
+		!strings.HasPrefix(got[1], "Cluster ns/x is being deleted") {
+		t.Errorf("got %q", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,22 +22,32 @@ func Read(ctx context.Context, c client.Reader, namespace string, selector label
 	r := &reader{Reader: c, namespace: namespace, objects: tree.NewObjects()}
 	done := map[tree.Selection]bool{}
 	for {
-		group, groupCtx := errgroup.WithContext(ctx)
+		// Requests are not canceled when another one fails: the error that users see is the first one of the list.
+		var group sync.WaitGroup
+		var errs []func() error
 		before := len(done)
 		for _, s := range tree.Overview(namespace, r.objects) {
 			if done[s] {
 				continue
 			}
 			done[s] = true
-			group.Go(func() error {
+			result := sync.OnceValue(func() error {
 				if s.Kind == tree.ClusterKind {
-					return r.list(groupCtx, s.Kind, selector)
+					return r.list(ctx, s.Kind, selector)
 				}
-				return r.list(groupCtx, s.Kind, nil)
+				return r.list(ctx, s.Kind, nil)
 			})
+			group.Go(func() { _ = result() })
+			errs = append(errs, result)
 		}
-		if err := group.Wait(); err != nil || len(done) == before {
-			return r.objects, err
+		group.Wait()
+		for _, result := range errs {
+			if err := result(); err != nil {
+				return r.objects, err
+			}
+		}
+		if len(done) == before {
+			return r.objects, nil
 		}
 	}
 }

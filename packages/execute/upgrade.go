@@ -71,7 +71,7 @@ func (u *Upgrader) writer() *apply.Writer {
 }
 
 func (u *Upgrader) upgrader(report func(string)) *replace.Replacer {
-	return &replace.Replacer{Client: u.Client, Writer: u.writer(), Timeout: u.Timeout, Report: report}
+	return &replace.Replacer{Client: u.Client, Writer: u.writer(), Timeout: u.Timeout, Report: report, KeepScale: true}
 }
 
 func (u *Upgrader) execute(ctx context.Context, w *choose.Upgrade) error {

@@ -31,6 +31,8 @@ type Replacer struct {
 	Timeout time.Duration
 	// Report, which may be nil, is called with what is being done.
 	Report func(state string)
+	// KeepScale keeps replicas that users have raised. Without it, those of the components apply.
+	KeepScale bool
 }
 
 // Target is an upgrade of one provider.
@@ -98,6 +100,9 @@ func (u *Replacer) Upgrade(ctx context.Context, t Target, pending *journal.Entry
 			return err
 		}
 	}
+	if u.KeepScale {
+		t.Components = r.scaled(t.Components, pending)
+	}
 	err = u.upgrade(ctx, t, r, entry)
 	if err == nil || ctx.Err() != nil || retry.Classify(err) == retry.Interrupted {
 		return err
@@ -108,6 +113,23 @@ func (u *Replacer) Upgrade(ctx context.Context, t Target, pending *journal.Entry
 		return fmt.Errorf("%w; and it cannot be rolled back to %s, because of another error: %w", err, entry.Provider.Version, rollBackErr)
 	}
 	return &FailedError{Err: err, Version: entry.Provider.Version, Notes: notes}
+}
+
+// scaled returns the components with the replicas that users have set. pending may be nil.
+func (r *run) scaled(c *components.Components, pending *journal.Entry) *components.Components {
+	out := *c
+	out.Objects = slices.Clone(c.Objects)
+	for i := range out.Objects {
+		desired := &out.Objects[i]
+		if live := r.get(desired); live != nil {
+			out.Objects[i] = *merge.Scaled(live, desired)
+		} else if pending != nil {
+			if before := find(pending.Objects, desired); before != nil {
+				out.Objects[i] = *merge.Recorded(before, desired)
+			}
+		}
+	}
+	return &out
 }
 
 func (u *Replacer) upgrade(ctx context.Context, t Target, r *run, entry *journal.Entry) error {

@@ -73,7 +73,19 @@ func SecretKey(cluster types.NamespacedName, p Purpose) types.NamespacedName {
 	return types.NamespacedName{Namespace: cluster.Namespace, Name: SecretName(cluster.Name, p)}
 }
 
-// NewSecret returns a Secret of a cluster, with the label that managers require to cache it. owner may be nil.
+// GeneratedAnnotation is on Secrets that a controller has generated; its value is the name of the Cluster. Secrets of users do not have
+// it, and are never owned by controllers.
+const GeneratedAnnotation = "cluster.x-k8s.io/generated-for"
+
+// Orphaned reports whether a Secret was generated for a cluster, and has no owners: a backup was restored without them. Its controller
+// becomes its owner again.
+func Orphaned(s *corev1.Secret, cluster string) bool {
+	return len(s.OwnerReferences) == 0 && s.DeletionTimestamp == nil && s.Type == clusterv1.ClusterSecretType &&
+		s.Annotations[GeneratedAnnotation] == cluster && s.Labels[clusterv1.ClusterNameLabel] == cluster
+}
+
+// NewSecret returns a Secret of a cluster, with the label that managers require to cache it. With an owner, which may be nil, it counts as
+// generated.
 func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, owner *metav1.OwnerReference) *corev1.Secret {
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -86,6 +98,7 @@ func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, 
 	}
 	if owner != nil {
 		s.OwnerReferences = []metav1.OwnerReference{*owner}
+		s.Annotations = map[string]string{GeneratedAnnotation: cluster.Name}
 	}
 	return s
 }

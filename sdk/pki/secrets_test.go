@@ -48,9 +48,12 @@ func TestNewSecret(t *testing.T) {
 		"Owned": {
 			reason: "the label lets managers cache it, the owner lets it go with the cluster", owner: &owner,
 			want: &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-ca", Labels: labels, OwnerReferences: []metav1.OwnerReference{owner}},
-				Type:       "cluster.x-k8s.io/secret",
-				Data:       map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")},
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "default", Name: "blue-ca", Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
+					Annotations: map[string]string{"cluster.x-k8s.io/generated-for": "blue"},
+				},
+				Type: "cluster.x-k8s.io/secret",
+				Data: map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")},
 			},
 		},
 		"NotOwned": {

@@ -39,6 +39,17 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 		}
 	}
 
+	// One of these Deployments is updated by the upgrade, the other one created again.
+	scaled := []string{"capi-controller-manager", "capi-kubeadm-bootstrap-controller-manager"}
+	for _, name := range scaled {
+		d := w.deployment(name)
+		for _, args := range [][]string{{"scale", "--replicas", "2"}, {"rollout", "status", "--timeout", "2m"}} {
+			if r := w.Tools.Kubectl(t.Context(), "", append(args, "--kubeconfig", w.Kubeconfig, "-n", d.Namespace, "deployment/"+d.Name)...); r.Failed {
+				t.Error(r)
+			}
+		}
+	}
+
 	r.Release("v2.0.1")
 	// A selector is immutable: the Deployment is deleted without its Pods and created again.
 	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("control-plane: controller-manager", "control-plane: bootstrap-manager").Replace)
@@ -61,8 +72,12 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 		t.Errorf("installed providers (-want +got):\n%s", diff)
 	}
 	for _, d := range w.deployments() {
-		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v2.0.1") || d.Status.AvailableReplicas != 1 {
-			t.Errorf("Deployment %s has image %s and %d available replicas", d.Name, image, d.Status.AvailableReplicas)
+		want := int32(1)
+		if slices.Contains(scaled, d.Name) {
+			want = 2
+		}
+		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v2.0.1") || *d.Spec.Replicas != want || d.Status.AvailableReplicas != want {
+			t.Errorf("Deployment %s has image %s, and of %d replicas %d are available", d.Name, image, *d.Spec.Replicas, d.Status.AvailableReplicas)
 		}
 	}
 	if d := w.deployment("capi-kubeadm-bootstrap-controller-manager"); d.Spec.Selector.MatchLabels["control-plane"] != "bootstrap-manager" {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +25,7 @@ import (
 func (w *world) checkMetrics() {
 	w.t.Helper()
 	token := w.scraper()
+	var all []string
 	for _, m := range w.managers {
 		if code, _ := w.scrape(m.diagnostics, ""); code != http.StatusUnauthorized {
 			w.t.Errorf("%s responds to unauthenticated requests with %d", m.Name, code)
@@ -31,6 +35,7 @@ func (w *world) checkMetrics() {
 			w.t.Errorf("%s responds to authorized requests with %d", m.Name, code)
 			continue
 		}
+		all = append(all, metrics...)
 		names := append(standardMetrics(), "capi_reconcile_total", "capi_reconcile_time_seconds")
 		if w.connected && (m.Component == "core" || m.Component == "control-plane-kubeadm") {
 			names = append(names, connectionMetrics()...)
@@ -44,6 +49,30 @@ func (w *world) checkMetrics() {
 		for _, name := range names {
 			if !slices.Contains(metrics, name) {
 				w.t.Errorf("%s has no metric %s", m.Name, name)
+			}
+		}
+	}
+	if w.connected {
+		w.checkMonitored(all)
+	}
+}
+
+// checkMonitored checks that the managers serve all metrics that the alerts and the dashboard of a release read of managers.
+func (w *world) checkMonitored(served []string) {
+	w.t.Helper()
+	selector := regexp.MustCompile(`(\w+)\{job=\\?"cluster-api\\?"`)
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		raw, err := os.ReadFile(filepath.Join(w.Root, "release", "files", file))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		matches := selector.FindAllStringSubmatch(string(raw), -1)
+		if len(matches) < 8 {
+			w.t.Errorf("%s reads %d metrics of managers", file, len(matches))
+		}
+		for _, match := range matches {
+			if name := strings.TrimSuffix(match[1], "_bucket"); name != "up" && !slices.Contains(served, name) {
+				w.t.Errorf("%s reads %s, which no manager has", file, name)
 			}
 		}
 	}

@@ -138,7 +138,7 @@ func follow(ctx context.Context, opts *ClusterOptions, m *management.Cluster, na
 	}); err != nil {
 		return err
 	}
-	s := &sweeper{IO: opts.IO, client: m.Client, cluster: name}
+	s := &sweeper{IO: opts.IO, client: m.Client, resources: m.Resources, cluster: name}
 	if err := s.sweep(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

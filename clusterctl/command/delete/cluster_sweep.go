@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
@@ -31,9 +32,11 @@ const (
 
 // sweeper waits until the objects of a deleted Cluster have been garbage collected.
 type sweeper struct {
-	IO      *iostreams.Streams
-	client  client.WithWatch
-	cluster types.NamespacedName
+	IO     *iostreams.Streams
+	client client.WithWatch
+	// resources tells the kinds if the user may not list their definitions.
+	resources discovery.ServerResourcesInterface
+	cluster   types.NamespacedName
 	// waiting is what the sweeper waits for.
 	waiting []string
 }
@@ -76,7 +79,12 @@ func (s *sweeper) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) 
 	crds := &metav1.PartialObjectMetadataList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"},
 	}
-	if err := s.client.List(ctx, crds); err != nil {
+	err := s.client.List(ctx, crds)
+	if apierrors.IsForbidden(err) {
+		found, err := s.discovered()
+		return append(kinds, found...), err
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot list the kinds of the management cluster: %w", err)
 	}
 	for _, crd := range crds.Items {
@@ -96,6 +104,28 @@ func (s *sweeper) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) 
 		if mapping, err := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err == nil &&
 			mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
+}
+
+// discovered returns the kinds with namespaces that are not of Kubernetes itself, as all users may discover them: only definitions tell
+// which of them are those of providers.
+func (s *sweeper) discovered() ([]schema.GroupVersionKind, error) {
+	lists, err := s.resources.ServerPreferredNamespacedResources()
+	if err != nil && len(lists) == 0 {
+		return nil, fmt.Errorf("cannot discover the kinds of the management cluster: %w", err)
+	}
+	var kinds []schema.GroupVersionKind
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || !strings.Contains(version.Group, ".") || strings.HasSuffix(version.Group, ".k8s.io") {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
+				kinds = append(kinds, version.WithKind(r.Kind))
+			}
 		}
 	}
 	return kinds, nil

@@ -368,11 +368,48 @@ func TestDryRun(t *testing.T) {
 	testenv.Must(t, w.sides[0].Status().Patch(t.Context(), cluster, client.RawPatch(types.MergePatchType, []byte(`{"status":{"infrastructureReady":false}}`))))
 	for reason, change := range map[string]func(*Options){
 		"a target": func(*Options) {}, "no target": func(o *Options) { o.To = management.Kubeconfig{} },
-		"a directory": func(o *Options) { o.To, o.ToDirectory = management.Kubeconfig{}, t.TempDir() },
 	} {
 		text, err := dry(w.name, change)
 		if err == nil || !strings.Contains(err.Error(), "Cluster dry/a1 is not provisioned") || !strings.Contains(text, "Cluster dry/a1\n") {
 			t.Errorf("with %s it checks what a move checks: %v\n%s", reason, err, text)
 		}
+	}
+	text, err = dry(w.name, func(o *Options) { o.To, o.ToDirectory = management.Kubeconfig{}, t.TempDir() })
+	if err != nil || strings.Count(text, "Cluster dry/a1 is not provisioned: after a restore") != 1 {
+		t.Errorf("with a directory it warns about what it would write: %v\n%s", err, text)
+	}
+}
+
+// TestBackupInMotion writes a Cluster that is not complete to a directory, and restores it.
+func TestBackupInMotion(t *testing.T) {
+	w := newWorld(t, "motion", "a1")
+	f := &fixture{t: t, namespace: w.name, side: w.sides[0]}
+	for kind, status := range map[string]string{"Cluster": `{"status":{"infrastructureReady":false}}`, "Machine": `{"status":{"nodeRef":null}}`} {
+		name := map[string]string{"Cluster": "a1", "Machine": "a1-m"}[kind]
+		testenv.Must(t, w.sides[0].Status().Patch(t.Context(), f.object(kind, name), client.RawPatch(types.MergePatchType, []byte(status))))
+	}
+	machine := f.object("Machine", "a1-m")
+	testenv.Must(t, w.sides[0].Patch(t.Context(), machine, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`))))
+	testenv.Must(t, w.sides[0].Delete(t.Context(), machine))
+	w.want = read(t, w.sides[0], w.name)
+
+	dir := t.TempDir()
+	text, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], func(o *Options) { o.To, o.ToDirectory = management.Kubeconfig{}, dir })
+	testenv.Must(t, err)
+	for _, warning := range []string{"Cluster motion/a1 is not provisioned", "Machine motion/a1-m has no Node", "Machine motion/a1-m is being deleted"} {
+		if !strings.Contains(text, warning) {
+			t.Errorf("%q is missing in:\n%s", warning, text)
+		}
+	}
+	if diff := cmp.Diff(w.want, read(t, w.sides[0], w.name), cmp.AllowUnexported(state{})); diff != "" {
+		t.Errorf("the source changed: -want +got:\n%s", diff)
+	}
+	text, err = runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], func(o *Options) { o.FromDirectory = dir })
+	testenv.Must(t, err)
+	if !strings.Contains(text, "Machine motion/a1-m was being deleted when it was saved") {
+		t.Errorf("the restore does not say what it changes:\n%s", text)
+	}
+	if diff := cmp.Diff(w.want.contents, read(t, w.sides[1], w.name).contents); diff != "" {
+		t.Errorf("target: -want +got:\n%s", diff)
 	}
 }

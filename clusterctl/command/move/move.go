@@ -235,9 +235,13 @@ func fromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show
 	return nil
 }
 
-// dryRunFromDirectory prints what would happen to each object of a directory, as far as the target can be reached.
+// dryRunFromDirectory prints what would happen to each object of a directory. Without a target that can be reached, it reads the files.
 func dryRunFromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show) error {
 	target, err := connect(ctx, opts, opts.To, "target")
+	_, unreachable := errors.AsType[*management.ConnectionError](err)
+	if err != nil && !unreachable && !errors.Is(err, management.ErrNoKubeconfig) {
+		return err // such as a target without providers, in which nothing can be created
+	}
 	if err != nil {
 		opts.IO.Warnf("cannot find out which objects exist already: %v", err)
 	} else {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -152,7 +153,11 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	if m != nil {
-		in.Live = m.Client
+		if in.Live, err = m.Discovering(topologyplan.Contracts, func() {
+			opts.IO.Infof("You may not read CustomResourceDefinitions: their schemas are discovered, and contracts of other providers are assumed")
+		}); err != nil {
+			return err
+		}
 		in.Namespace = cmp.Or(in.Namespace, m.Namespace)
 		services, err := management.NewDialer(m.Client, m.Config)
 		if err != nil {
@@ -162,6 +167,9 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	in.Namespace = namespace(in.Namespace, objects)
 	plan, err := topologyplan.Compute(ctx, in)
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("a plan reads ClusterClasses with their templates, and needs the ClusterRole view in their namespaces: %w", err)
+	}
 	if err != nil {
 		return err
 	}

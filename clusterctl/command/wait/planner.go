@@ -47,7 +47,8 @@ func newPlanner(opts *Options, m *management.Cluster) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{io: opts.IO, clock: opts.Clock, client: m.Client, dial: dial}, nil
+	live, err := m.Discovering(topologyplan.Contracts, func() {})
+	return &planner{io: opts.IO, clock: opts.Clock, client: live, dial: dial}, err
 }
 
 // pending returns what the controller still has to do. It returns nothing, with a warning, if that cannot be computed, for example

@@ -44,10 +44,10 @@ func Read(ctx context.Context, c client.Client, cluster types.NamespacedName, no
 		in:     explain.Input{Cluster: cluster, Now: now, ProviderOf: map[schema.GroupKind]string{}, NoKind: map[schema.GroupKind]bool{}},
 	}
 	var claims, sets unstructured.UnstructuredList
-	group, groupCtx := errgroup.WithContext(ctx)
+	var group errgroup.Group // It cancels nothing: client-go logs requests that are canceled.
 	group.Go(func() error {
 		var err error
-		r.in.Objects, err = snapshot.Read(groupCtx, c, cluster,
+		r.in.Objects, err = snapshot.Read(ctx, c, cluster,
 			tree.Options{MachineSets: true, ResourceSets: true, HealthChecks: true, Templates: true})
 		return err
 	})
@@ -58,7 +58,7 @@ func Read(ctx context.Context, c client.Client, cluster types.NamespacedName, no
 		"Deployments of the providers":    r.deployments,
 		"Events in the Cluster namespace": r.events,
 	} {
-		group.Go(func() error { return r.note(what, read(groupCtx)) })
+		group.Go(func() error { return r.note(what, read(ctx)) })
 	}
 	if err := group.Wait(); err != nil {
 		return explain.Input{}, err

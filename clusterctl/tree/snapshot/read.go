@@ -64,7 +64,7 @@ func (r *reader) open(list []tree.Selection) []tree.Selection {
 }
 
 func (r *reader) read(ctx context.Context, selections []tree.Selection, labeled bool) error {
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group // It cancels nothing: client-go logs requests that are canceled.
 	for _, s := range selections {
 		group.Go(func() error {
 			err := r.one(ctx, s, labeled)

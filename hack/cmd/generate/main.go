@@ -1,6 +1,6 @@
 // Command generate generates files from the source, which it parses without compiling it: packages of aliases, deep copy
-// methods, CustomResourceDefinitions, the configuration of kube-state-metrics, the texts that users of each component see, the exported
-// API of the SDK, and the pictures of the book.
+// methods, CustomResourceDefinitions, roles of users, the configuration of kube-state-metrics, the texts that users of each component
+// see, the exported API of the SDK, and the pictures of the book.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/hack/pictures"
 	"sigs.k8s.io/cluster-api/hack/statemetrics"
 	"sigs.k8s.io/cluster-api/hack/surface"
+	"sigs.k8s.io/cluster-api/hack/userroles"
 )
 
 func main() {
@@ -23,9 +24,9 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	// Deep copies need the aliases, and the configuration of kube-state-metrics needs the CustomResourceDefinitions.
+	// Deep copies need the aliases, and the configuration of kube-state-metrics and roles need the CustomResourceDefinitions.
 	for _, write := range []func(root string) ([]string, error){
-		aliases.Write, aliases.WriteModule, generate.Run, statemetrics.Write, messages.Write, api, pictures.Write,
+		aliases.Write, aliases.WriteModule, generate.Run, statemetrics.Write, userroles.Write, messages.Write, api, pictures.Write,
 	} {
 		changed, err := write(root)
 		for _, path := range changed {

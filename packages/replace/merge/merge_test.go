@@ -208,3 +208,42 @@ func TestBundlesAdd(t *testing.T) {
 		})
 	}
 }
+
+func TestScaled(t *testing.T) {
+	managed := func(manager, subresource string) string {
+		return ", managedFields: [{manager: " + manager + ", operation: Update, subresource: '" + subresource + "', fieldsV1: {'f:spec': {'f:replicas': {}}}}, " +
+			"{manager: kubectl, operation: Update, fieldsV1: {'f:metadata': {}}}]"
+	}
+	tests := []struct {
+		reason        string
+		live, desired string
+		want          int64
+		kept          bool
+	}{
+		{"A user has scaled it.", of("Deployment", managed("kubectl", "scale"), "spec: {replicas: 3}"), of("Deployment", "", "spec: {replicas: 1}"), 3, true},
+		{"The manifest sets no replicas, which are 1 then.", of("Deployment", managed("kubectl", "scale"), "spec: {replicas: 3}"), of("Deployment", "", "spec: {}"), 3, true},
+		{"The old manifest has more than the new one.", of("Deployment", managed("clusterctl", ""), "spec: {replicas: 3}"), of("Deployment", "", "spec: {replicas: 1}"), 1, false},
+		{"The same, installed by the operator.", of("Deployment", managed("cluster-api-operator", ""), "spec: {replicas: 3}"), of("Deployment", "", "spec: {replicas: 1}"), 1, false},
+		{"The new manifest has more than the user.", of("Deployment", managed("kubectl", "scale"), "spec: {replicas: 2}"), of("Deployment", "", "spec: {replicas: 3}"), 3, false},
+		{"What a user has stopped is started, as its webhooks are needed.", of("Deployment", managed("kubectl", "scale"), "spec: {replicas: 0}"), of("Deployment", "", "spec: {replicas: 1}"), 1, false},
+		{"An earlier upgrade kept it, and created it again.", of("Deployment", ", annotations: {"+ScaledAnnotation+": '3'}", "spec: {replicas: 3}"), of("Deployment", "", "spec: {replicas: 1}"), 3, true},
+		{"A later manifest has set it since.", of("Deployment", ", annotations: {"+ScaledAnnotation+": '3'}", "spec: {replicas: 2}"), of("Deployment", "", "spec: {replicas: 1}"), 1, false},
+		{"Nobody knows who set it.", of("Deployment", "", "spec: {replicas: 3}"), of("Deployment", "", "spec: {replicas: 1}"), 1, false},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			desired := parse(t, tc.desired)
+			before := desired.DeepCopy()
+			out := Scaled(parse(t, tc.live), desired)
+			if _, kept := out.GetAnnotations()[ScaledAnnotation]; replicas(out) != tc.want || kept != tc.kept {
+				t.Errorf("got %d replicas (kept: %t), want %d (kept: %t)", replicas(out), kept, tc.want, tc.kept)
+			}
+			if diff := cmp.Diff(before, desired); diff != "" {
+				t.Errorf("the desired object is changed: %s", diff)
+			}
+		})
+	}
+	if out := Recorded(parse(t, of("Deployment", "", "spec: {replicas: 3}")), parse(t, of("Deployment", "", "spec: {replicas: 1}"))); replicas(out) != 3 {
+		t.Errorf("what was deleted to be created again has %d replicas", replicas(out))
+	}
+}

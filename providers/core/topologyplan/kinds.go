@@ -76,9 +76,9 @@ func forEachReference(value any, f func(apiVersion, kind string)) {
 	}
 }
 
-// contracts returns the labels of a definition: v1beta2 of the kinds that this project converts has the contract v1beta2. Versions of
-// others do not tell, and have v1beta1.
-func contracts(kind schema.GroupKind, versions []string) map[string]string {
+// Contracts returns the labels that the definition of a kind probably has: v1beta2 of the kinds that this project converts has the contract
+// v1beta2. Versions of others do not tell, and have v1beta1.
+func Contracts(kind schema.GroupKind, versions []string) map[string]string {
 	labels := map[string]string{}
 	for _, version := range versions {
 		label := contract.V1Beta1.Label()
@@ -93,7 +93,7 @@ func contracts(kind schema.GroupKind, versions []string) map[string]string {
 func definition(kind schema.GroupKind, versions []string) *apiextensionsv1.CustomResourceDefinition {
 	name := contract.CRDName(kind)
 	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1, Labels: contracts(kind, versions)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1, Labels: Contracts(kind, versions)},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, Plural: strings.TrimSuffix(name, "."+kind.Group)},

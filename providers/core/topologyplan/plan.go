@@ -143,6 +143,9 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 		i.dryRun = in.Live
 	}
 	if err := i.add(ctx, in.Objects); err != nil {
+		if world.denied != nil {
+			return nil, world.denied // Validation does not return why it could not read.
+		}
 		return nil, err
 	}
 	plan := &Plan{}

@@ -31,6 +31,8 @@ type World struct {
 	objects map[identity]*unstructured.Unstructured
 	// listed are the lists that have been read from live.
 	listed map[string]bool
+	// denied is the error of the last object that the user may not read.
+	denied error
 }
 
 // identity identifies an object. Its kind has no version if objects of this kind can be converted.
@@ -104,6 +106,9 @@ func (w *World) get(ctx context.Context, kind schema.GroupVersionKind, key clien
 		u = &unstructured.Unstructured{}
 		u.SetGroupVersionKind(kind)
 		err := w.live.Get(ctx, key, u)
+		if apierrors.IsForbidden(err) {
+			w.denied = err
+		}
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}

@@ -15,6 +15,9 @@ const (
 	// stateMetricsFile and olderStateMetricsFile are configurations of kube-state-metrics, in v1beta2 and v1beta1.
 	stateMetricsFile      = "crd-metrics-config.yaml"
 	olderStateMetricsFile = "crd-metrics-config-v1beta1.yaml"
+	// alertsFile and dashboardFile are for Prometheus and Grafana.
+	alertsFile    = "alerts.yaml"
+	dashboardFile = "dashboard.json"
 	// argoFile and fluxFile tell Argo CD and Flux when objects are healthy.
 	argoFile = "argocd-health.yaml"
 	fluxFile = "flux-health.yaml"
@@ -89,7 +92,9 @@ func (r release) manifests(f *folder, components []component) error {
 	if err := f.write(defaultsFile, all, 0o600, join(defaults)); err != nil {
 		return err
 	}
-	for _, file := range []string{"metadata.yaml", stateMetricsFile, olderStateMetricsFile, argoFile, fluxFile, hooksFile, olderHooksFile} {
+	for _, file := range []string{
+		"metadata.yaml", stateMetricsFile, olderStateMetricsFile, alertsFile, dashboardFile, argoFile, fluxFile, hooksFile, olderHooksFile,
+	} {
 		if err := f.copy(filepath.Join(r.files, file), all); err != nil {
 			return err
 		}

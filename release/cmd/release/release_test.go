@@ -68,7 +68,7 @@ func TestAssets(t *testing.T) {
 		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,
 		"cluster-template-machine-pool.yaml": nil, "cluster-template-in-memory-machine-pool.yaml": nil,
 		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
-		"clusterclass-in-memory.yaml": nil, "clusterclass-in-memory-quick-start.yaml": nil, "crd-metrics-config.yaml": nil, "crd-metrics-config-v1beta1.yaml": nil, "argocd-health.yaml": nil, "flux-health.yaml": nil,
+		"clusterclass-in-memory.yaml": nil, "clusterclass-in-memory-quick-start.yaml": nil, "crd-metrics-config.yaml": nil, "crd-metrics-config-v1beta1.yaml": nil, "argocd-health.yaml": nil, "flux-health.yaml": nil, "alerts.yaml": nil, "dashboard.json": nil,
 		"runtime-sdk-openapi.yaml": nil, "runtime-sdk-openapi-v1beta1.yaml": nil,
 	}
 	files, err := os.ReadDir(assets)

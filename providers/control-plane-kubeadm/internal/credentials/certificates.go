@@ -143,8 +143,12 @@ func (p *Provider) adoptExisting(ctx context.Context, cp *snapshot.ControlPlane,
 }
 
 // takeOver makes the control plane the controller of a Secret that is controlled by the KubeadmConfig of the first Machine,
-// which was created without a KubeadmControlPlane. Secrets without a controller are not changed: users have created them.
+// which was created without a KubeadmControlPlane, or that was generated and has lost its owner. Other Secrets without a controller are not
+// changed: users have created them.
 func (p *Provider) takeOver(ctx context.Context, cp *snapshot.ControlPlane, secret *corev1.Secret) error {
+	if pki.Orphaned(secret, cp.Cluster.Name) {
+		return p.own(ctx, cp, secret)
+	}
 	current := metav1.GetControllerOf(secret)
 	if current == nil || schema.FromAPIVersionAndKind(current.APIVersion, current.Kind).GroupKind() != snapshot.ConfigKind().GroupKind() {
 		return nil
@@ -155,6 +159,15 @@ func (p *Provider) takeOver(ctx context.Context, cp *snapshot.ControlPlane, secr
 	}
 	if err := p.Patch(ctx, secret, take, step.IfUnchanged); err != nil {
 		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), failsafe.Redacted(err))
+	}
+	return nil
+}
+
+// own makes the control plane the controller of a Secret without owners.
+func (p *Provider) own(ctx context.Context, cp *snapshot.ControlPlane, secret *corev1.Secret) error {
+	own := func() { secret.OwnerReferences = []metav1.OwnerReference{*cp.Owner()} }
+	if err := p.Patch(ctx, secret, own, step.IfUnchanged); err != nil {
+		return fmt.Errorf("owning secret %s: %w", client.ObjectKeyFromObject(secret), failsafe.Redacted(err))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 
 // Kubeconfig creates the admin kubeconfig of the cluster. It renews it half a year before its client certificate expires, and
 // when the cluster CA changes. A kubeconfig that the control plane does not control only gets the label that the cache selects
-// by.
+// by, unless it was generated and has lost its owner.
 func (p *Provider) Kubeconfig(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
 	key := pki.SecretKey(cp.Key(), pki.Kubeconfig)
 	secret := &corev1.Secret{}
@@ -33,6 +33,11 @@ func (p *Provider) Kubeconfig(ctx context.Context, cp *snapshot.ControlPlane) (s
 	case apierrors.IsNotFound(err):
 		err = p.newKubeconfig(ctx, cp)
 	case err == nil && metav1.IsControlledBy(secret, cp.KCP):
+		return p.renewKubeconfig(ctx, cp, secret)
+	case err == nil && pki.Orphaned(secret, cp.Cluster.Name):
+		if err := p.own(ctx, cp, secret); err != nil {
+			return step.Done(), err
+		}
 		return p.renewKubeconfig(ctx, cp, secret)
 	}
 	if err != nil {

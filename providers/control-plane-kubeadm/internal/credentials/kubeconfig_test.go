@@ -99,7 +99,7 @@ func TestKubeconfigFollowsTheCA(t *testing.T) {
 			before := read()
 			if tc.users {
 				theirs := b.secret(t, pki.Kubeconfig)
-				theirs.OwnerReferences = nil
+				theirs.OwnerReferences, theirs.Annotations = nil, nil
 				testenv.Must(t, b.API.Update(t.Context(), theirs))
 			}
 			ca := b.secret(t, pki.ClusterCA)

@@ -85,6 +85,31 @@ func TestKubeconfigContent(t *testing.T) {
 	}
 }
 
+// A kubeconfig that was restored without its owner gets it again; that of a user does not.
+func TestOrphanedKubeconfigIsOwnedAgain(t *testing.T) {
+	for reason, generated := range map[string]bool{"generated": true, "of a user": false} {
+		w := newWorld(t, secret(t, pki.ClusterCA))
+		if _, err := w.step(t, "kubeconfig", build.Cluster(withEndpoint)); err != nil {
+			t.Fatal(err)
+		}
+		kubeconfig := &corev1.Secret{}
+		key := pki.SecretKey(client.ObjectKeyFromObject(build.Cluster()), pki.Kubeconfig)
+		testenv.Must(t, w.Client.Get(t.Context(), key, kubeconfig))
+		kubeconfig.OwnerReferences = nil
+		if !generated {
+			kubeconfig.Annotations = nil
+		}
+		testenv.Must(t, w.Client.Update(t.Context(), kubeconfig))
+		if _, err := w.step(t, "kubeconfig", build.Cluster(withEndpoint)); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Must(t, w.Client.Get(t.Context(), key, kubeconfig))
+		if owned := len(kubeconfig.OwnerReferences) == 1; owned != generated {
+			t.Errorf("a kubeconfig that is %s has the owners %v", reason, kubeconfig.OwnerReferences)
+		}
+	}
+}
+
 // TestRejectedKubeconfigIsNotShown has an API server that quotes the rejected Secret in its response.
 func TestRejectedKubeconfigIsNotShown(t *testing.T) {
 	w := newWorld(t, secret(t, pki.ClusterCA))
