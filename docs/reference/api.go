@@ -66,7 +66,10 @@ func API(tree fs.FS, pattern string) ([]manual.Generated, error) {
 			kind(&out, &kinds[of][i], of.name, known)
 		}
 		pages = append(pages, manual.Generated{
-			Page:    book.Page{File: "api-" + short + "-" + of.name + ".md", Title: title, Summary: "all fields of the kinds of " + of.group + "/" + of.name},
+			Page: book.Page{
+				File: "api-" + short + "-" + of.name + ".md", Title: title,
+				Summary: "all fields of the kinds of " + of.group + "/" + of.name,
+			},
 			Chapter: Chapter, Source: []byte(out.String()),
 		})
 	}

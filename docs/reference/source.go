@@ -211,7 +211,7 @@ func messagePages(repository fs.FS) ([]manual.Generated, error) {
 		component := strings.TrimSuffix(path.Base(name), ".txt")
 		texts := map[string][]string{}
 		last := ""
-		for _, line := range strings.Split(string(content), "\n") {
+		for line := range strings.SplitSeq(string(content), "\n") {
 			kind, text, _ := strings.Cut(line, " ")
 			switch text = strings.TrimSpace(text); {
 			case kind == "#":
@@ -237,7 +237,10 @@ func messagePages(repository fs.FS) ([]manual.Generated, error) {
 		}
 		title := "Messages of " + component
 		pages = append(pages, manual.Generated{
-			Page:    book.Page{File: "messages-" + component + ".md", Title: title, Summary: "all errors, events, conditions and log lines of " + component},
+			Page: book.Page{
+				File: "messages-" + component + ".md", Title: title,
+				Summary: "all errors, events, conditions and log lines of " + component,
+			},
 			Chapter: Chapter,
 			Source: []byte(fmt.Sprintf("# %s\n\nValues are inserted where a text has a verb, such as `%%s`, or …\n\n%s", title,
 				out.String())),

@@ -1,5 +1,5 @@
-// Command writedocs writes or serves the book with the reference pages of all programs. The book of clusterctl and that of capi only have the
-// pages of what each has in it.
+// Command writedocs writes or serves the book with the reference pages of all programs. The book of clusterctl and that of capi only have
+// the pages of what each has in it.
 package main
 
 import (

@@ -57,11 +57,7 @@ func role(o *unstructured.Unstructured) string {
 	if o.GetKind() == "MachineHealthCheck" {
 		controlPlane = !strings.Contains(o.GetName(), "-md-")
 	}
-	replicas := any(nil)
-	if o.GetKind() == "MachineSet" { // The current one, or that of the older version.
-		replicas, _, _ = unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
-	}
-	return fmt.Sprintf("%s, control plane: %t, replicas: %v", o.GetKind(), controlPlane, replicas)
+	return fmt.Sprintf("%s, control plane: %t", o.GetKind(), controlPlane)
 }
 
 // likeV18 adds to objects of v1.7 what v1.8 and later versions have set before it matters: finalizers of MachineSets and

@@ -123,10 +123,8 @@ func origins() []origin {
 		},
 		{
 			corpus: "v1.7.0 in v1beta1", as: "v1.10", derive: likeV110, definitions: definitionsOfV110,
-			written: map[string][]string{
-				"2-at-rest": slices.Concat(v17, later), "4-upgraded": slices.Concat(v17, later, scaledDown),
-				"6-scaled": slices.Concat(v17, later, scaledDown), "7-paused": nil,
-			},
+			// In later states, v1.14 had deleted the MachineSet of the version before, and its status was not recorded.
+			written: map[string][]string{"2-at-rest": slices.Concat(v17, later)},
 		},
 		{
 			corpus: "v1.14.0 in v1beta2", as: "v1.11", derive: likeV111,
