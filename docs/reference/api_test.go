@@ -89,9 +89,9 @@ func TestSource(t *testing.T) {
 		"names.md": {
 			"| `cluster.x-k8s.io/cluster-name` | ", "| `cluster.x-k8s.io/paused` | ", "| `machine.cluster.x-k8s.io` | ", "## Finalizers",
 		},
-		"conditions.md":    {"| `EtcdClusterHealthy` | ", "| `TopologyReconciled` | ", "## Reasons of v1beta1"},
-		"metrics.md":       {"| `capi_step_duration_seconds` | histogram: Duration of steps of reconciles. |", "| `capim_apiserver_request_total` | counter: "},
-		"messages-core.md": {"## Events", "- Scaling up MachineSet to %d replicas"},
+		"conditions.md": {"| `EtcdClusterHealthy` | ", "| `TopologyReconciled` | ", "## Reasons of v1beta1"},
+		"metrics.md":    {"| `capi_step_duration_seconds` | histogram: Duration of steps of reconciles. |", "| `capim_apiserver_request_total` | counter: "},
+		"messages.md":   {"## Events of core", "- Scaling up MachineSet to %d replicas"},
 	} {
 		for _, row := range rows {
 			if !strings.Contains(sources[file], row) {

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -24,18 +23,16 @@ func Source(repository fs.FS) ([]manual.Generated, error) {
 	if err != nil {
 		return nil, err
 	}
-	messages, err := messagePages(repository)
-	if err != nil {
-		return nil, err
-	}
-	return append([]manual.Generated{
+	messages, err := messagesPage(repository)
+	return []manual.Generated{
 		page("names", "Labels, annotations and finalizers", "all names in the metadata of objects", constants,
 			section{"Labels", "Label"}, section{"Annotations", "Annotation"}, section{"Finalizers", "Finalizer"}),
 		page("conditions", "Conditions and reasons", "all types of conditions, and the reasons of their statuses", constants,
 			section{"Conditions", "Condition"}, section{"Reasons", "Reason"},
 			section{"Conditions of v1beta1", "V1Beta1Condition"}, section{"Reasons of v1beta1", "V1Beta1Reason"}),
 		page("metrics", "Metrics", "all metrics of managers besides those of controller-runtime and client-go", metrics, section{"Metrics", ""}),
-	}, messages...), nil
+		messages,
+	}, err
 }
 
 // constant is a documented value.
@@ -196,56 +193,48 @@ func messageKinds() []section {
 	}
 }
 
-// messagePages returns the pages of the texts in docs/messages.
-func messagePages(repository fs.FS) ([]manual.Generated, error) {
+// messagesPage returns the page of the texts in docs/messages, by component.
+func messagesPage(repository fs.FS) (manual.Generated, error) {
+	var out strings.Builder
+	out.WriteString("# Messages\n\nValues are inserted where a text has a verb, such as `%s`, or …\n\n")
 	names, err := fs.Glob(repository, "docs/messages/*.txt")
-	if err != nil {
-		return nil, err
-	}
-	var pages []manual.Generated
 	for _, name := range names {
 		content, err := fs.ReadFile(repository, name)
 		if err != nil {
-			return nil, err
+			return manual.Generated{}, err
 		}
-		component := strings.TrimSuffix(path.Base(name), ".txt")
-		texts := map[string][]string{}
-		last := ""
-		for line := range strings.SplitSeq(string(content), "\n") {
-			kind, text, _ := strings.Cut(line, " ")
-			switch text = strings.TrimSpace(text); {
-			case kind == "#":
-			case kind != "":
-				texts[kind] = append(texts[kind], text)
-				last = kind
-			case text != "" && len(texts[last]) > 0: // Another line of the same text.
-				texts[last][len(texts[last])-1] += " " + text
-			}
-		}
-		var out strings.Builder
+		component, texts := strings.TrimSuffix(path.Base(name), ".txt"), textsOf(string(content))
 		for _, s := range messageKinds() {
-			if len(texts[s.suffix]) > 0 {
-				fmt.Fprintf(&out, "## %s\n\n", s.title)
-				for _, text := range slices.Compact(texts[s.suffix]) {
-					fmt.Fprintf(&out, "- %s\n", cell(text))
-				}
-				out.WriteString("\n")
+			if len(texts[s.suffix]) == 0 {
+				continue
 			}
+			fmt.Fprintf(&out, "## %s of %s\n\n", s.title, component)
+			for _, text := range slices.Compact(texts[s.suffix]) {
+				fmt.Fprintf(&out, "- %s\n", cell(text))
+			}
+			out.WriteString("\n")
 		}
-		if out.Len() == 0 {
-			continue
-		}
-		title := "Messages of " + component
-		pages = append(pages, manual.Generated{
-			Page: book.Page{
-				File: "messages-" + component + ".md", Title: title,
-				Summary: "all errors, events, conditions and log lines of " + component,
-			},
-			Chapter: Chapter,
-			Source: []byte(fmt.Sprintf("# %s\n\nValues are inserted where a text has a verb, such as `%%s`, or …\n\n%s", title,
-				out.String())),
-		})
 	}
-	slices.SortFunc(pages, func(a, b manual.Generated) int { return cmp.Compare(a.File, b.File) })
-	return pages, nil
+	return manual.Generated{
+		Page:    book.Page{File: "messages.md", Title: "Messages", Summary: "all errors, events, conditions and log lines"},
+		Chapter: Chapter, Source: []byte(out.String()),
+	}, err
+}
+
+// textsOf returns the texts of a file of docs/messages, by kind.
+func textsOf(content string) map[string][]string {
+	texts := map[string][]string{}
+	last := ""
+	for line := range strings.SplitSeq(content, "\n") {
+		kind, text, _ := strings.Cut(line, " ")
+		switch text = strings.TrimSpace(text); {
+		case kind == "#":
+		case kind != "":
+			texts[kind] = append(texts[kind], text)
+			last = kind
+		case text != "" && len(texts[last]) > 0: // Another line of the same text.
+			texts[last][len(texts[last])-1] += " " + text
+		}
+	}
+	return texts
 }

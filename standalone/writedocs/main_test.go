@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"clusterctl-commands.html", "capi-commands.html", "manager-flags.html", "api-cluster-v1beta1.html", "names.html", "conditions.html", "metrics.html", "messages-core.html"} {
+	for _, name := range []string{"clusterctl-commands.html", "capi-commands.html", "manager-flags.html", "api-cluster-v1beta1.html", "names.html", "conditions.html", "metrics.html", "messages.html"} {
 		if site[name] == nil {
 			t.Errorf("the site does not have %s", name)
 		}

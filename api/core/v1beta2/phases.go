@@ -48,7 +48,7 @@ const (
 	MachinePhaseDeleting MachinePhase = "Deleting"
 	// MachinePhaseDeleted is a known value that is never set.
 	MachinePhaseDeleted MachinePhase = "Deleted"
-	// MachinePhaseFailed is a known value that is never set.
+	// MachinePhaseFailed means that status.deprecated.v1beta1 has a failure reason or message.
 	MachinePhaseFailed MachinePhase = "Failed"
 	// MachinePhaseUnknown is used for all other values.
 	MachinePhaseUnknown MachinePhase = "Unknown"

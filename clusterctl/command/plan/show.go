@@ -126,7 +126,7 @@ func (o *Options) showRollout(r topologyplan.Rollout) {
 	case r.Unknown:
 		fmt.Fprintf(out, "Whether %s %s replaces its %d Machines is decided by its provider.\n", r.Kind, r.Name, r.Kept)
 	default:
-		fmt.Fprintf(out, "%s %s replaces %d Machines and keeps %d:\n", r.Kind, r.Name, len(r.Machines), r.Kept)
+		fmt.Fprintf(out, "%s %s replaces %d of %d Machines:\n", r.Kind, r.Name, len(r.Machines), len(r.Machines)+r.Kept)
 		for _, name := range r.Machines {
 			fmt.Fprintf(out, "  %s\n", name)
 		}
