@@ -40,7 +40,7 @@ func (r *run) notes(s *selection) []Note {
 		"remains open: %s", len(unread), some(unread))
 	add("not computed", s.unreadSkipped, "%d changes of the status of objects whose workload cluster was not read: %s",
 		len(s.unreadSkipped), some(s.unreadSkipped))
-	add("not computed", s.etcdSkipped, "%d changes of conditions that depend on the health of etcd, which was not asked: %s",
+	add("not computed", s.etcdSkipped, "%d changes of conditions and counters that depend on the health of etcd, which was not asked: %s",
 		len(s.etcdSkipped), some(s.etcdSkipped))
 	add("not computed", s.extensionSkipped, "%d changes of the status that depend on runtime extensions: %s",
 		len(s.extensionSkipped), some(s.extensionSkipped))

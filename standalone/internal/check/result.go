@@ -219,9 +219,13 @@ func (s *selection) isComputed(w *Write, o *difference.Object, content *unstruct
 // isOfObject reports whether a manager of fields, as in difference.Object, has written more than a status.
 func isOfObject(manager string) bool { return !strings.HasSuffix(manager, " status") }
 
-// ofEtcd returns the prefixes of the conditions that depend on the health of etcd.
+// ofEtcd returns the prefixes of the conditions, and of the counters of Machines, that depend on the health of etcd.
 func ofEtcd() []string {
-	var prefixes []string
+	prefixes := []string{
+		".status.readyReplicas", ".status.availableReplicas", ".status.v1beta2.readyReplicas", ".status.v1beta2.availableReplicas",
+		".status.controlPlane.readyReplicas", ".status.controlPlane.availableReplicas",
+		".status.v1beta2.controlPlane.readyReplicas", ".status.v1beta2.controlPlane.availableReplicas",
+	}
 	for _, conditions := range []string{".status.conditions", ".status.v1beta2.conditions", ".status.deprecated.v1beta1.conditions"} {
 		for _, condition := range []string{"Available", "ControlPlaneAvailable", "EtcdClusterHealthy", "EtcdMemberHealthy"} {
 			prefixes = append(prefixes, conditions+"["+condition+"]")

@@ -55,6 +55,14 @@ func TestComputed(t *testing.T) {
 			object: changed("~ .status.conditions[EtcdClusterHealthy].status", "~ .status.conditions[Available].status"), dropped: true,
 		},
 		{
+			reason: "how many control plane Machines are ready depends on it", kind: "Cluster", name: "etcd",
+			object: changed("~ .status.controlPlane.readyReplicas"), dropped: true,
+		},
+		{
+			reason: "workers are ready without etcd", kind: "Cluster", name: "etcd",
+			object: changed("~ .status.workers.readyReplicas"), want: []string{"~ .status.workers.readyReplicas"},
+		},
+		{
 			reason: "other conditions", kind: "KubeadmControlPlane", cluster: "etcd",
 			object: changed("~ .status.conditions[ScalingUp].status"), want: []string{"~ .status.conditions[ScalingUp].status"},
 		},
