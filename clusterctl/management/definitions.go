@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,12 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // Discovering returns a client for which CustomResourceDefinitions that the user may not read are made from what all users may discover:
 // kinds, versions and schemas. It reports once, to noted, that it does so: labels are missing then, and contracts says which ones they
-// probably are.
+// probably are. As with the clients of managers, objects are applied, and so compared, in the versions that are stored.
 func (c *Cluster) Discovering(
 	contracts func(kind schema.GroupKind, versions []string) map[string]string, noted func(),
 ) (client.Client, error) {
@@ -30,9 +36,23 @@ func (c *Cluster) Discovering(
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", c.Host, err)
 	}
-	return &discovering{
+	live := &discovering{
 		Client: c.Client, schemas: found.OpenAPIV3(), contracts: contracts, noted: sync.OnceFunc(noted), documents: map[string]*document{},
-	}, nil
+	}
+	web, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", c.Host, err)
+	}
+	lookup := &contract.Lookup{}
+	lookup.Use(contract.APIVersions{Reader: live})
+	versions, err := apiversion.New(apiversion.Options{
+		Config: c.Config, HTTPClient: web, Scheme: live.Scheme(), Registry: conversion.New(lookup.Version), Log: logr.Discard(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The API server converts what is read.
+	return versions.CachedClient(live), nil
 }
 
 // discovering is a client that reads definitions through the discovery of the API server.

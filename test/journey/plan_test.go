@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/replacement"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -69,10 +70,19 @@ func planSetting(t *testing.T, name string, fallback int) int {
 	return n
 }
 
-// plan returns the plan for objects.
+// plan returns the plan for objects, with the client that `clusterctl plan` has.
 func (c *Subject) plan(objects ...*unstructured.Unstructured) (*topologyplan.Plan, error) {
+	if c.planning == nil {
+		m, err := management.New(c.Config, c.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		if c.planning, err = m.Discovering(topologyplan.Contracts, func() {}); err != nil {
+			return nil, err
+		}
+	}
 	return topologyplan.Compute(c.t.Context(), topologyplan.Input{
-		Objects: objects, Cluster: c.Name, Namespace: c.Namespace, Live: c.Client, Now: time.Now(),
+		Objects: objects, Cluster: c.Name, Namespace: c.Namespace, Live: c.planning, Now: time.Now(),
 		ControlPlanes: map[schema.GroupKind]topologyplan.Outdated{replacement.Kind(): replacement.Reasons},
 	})
 }

@@ -130,11 +130,11 @@ func classChanges() []randomChange {
 			p.class.Spec.ControlPlane.MachineHealthCheck.NodeStartupTimeout = &metav1.Duration{Duration: time.Duration(p.i+1) * time.Minute}
 		}},
 		{"an inline patch of the class for workers", func(p *proposal, _ *Subject, _ *rand.Rand) {
-			p.patch("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/postKubeadmCommands",
+			p.patch("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/joinConfiguration/nodeRegistration/kubeletExtraArgs",
 				clusterv1.PatchSelectorMatch{MachineDeploymentClass: &clusterv1.PatchSelectorMatchMachineDeploymentClass{Names: []string{"default-worker"}}})
 		}},
 		{"an inline patch of the class for the control plane", func(p *proposal, _ *Subject, _ *rand.Rand) {
-			p.patch("controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlaneTemplate", "/spec/template/spec/kubeadmConfigSpec/postKubeadmCommands",
+			p.patch("controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlaneTemplate", "/spec/template/spec/kubeadmConfigSpec/joinConfiguration/nodeRegistration/kubeletExtraArgs",
 				clusterv1.PatchSelectorMatch{ControlPlane: true})
 		}},
 		{"another template with the same content", func(p *proposal, c *Subject, _ *rand.Rand) {
@@ -159,11 +159,12 @@ func (p *proposal) deployment(random *rand.Rand) *clusterv1.MachineDeploymentTop
 	return &all[random.IntN(len(all))]
 }
 
-// patch sets an inline patch of the class, besides the one of an extension, which is the last.
+// patch sets an inline patch of the class, besides the one of an extension, which is the last. It replaces all arguments by one, so that
+// others are removed: they are a map in v1beta1, and a list in v1beta2.
 func (p *proposal) patch(apiVersion, kind, path string, match clusterv1.PatchSelectorMatch) {
 	patch := clusterv1.ClusterClassPatch{Name: "inline-" + kind, Definitions: []clusterv1.PatchDefinition{{
 		Selector:    clusterv1.PatchSelector{APIVersion: apiVersion, Kind: kind, MatchResources: match},
-		JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: path, Value: &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `["echo %d"]`, p.i)}}},
+		JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: path, Value: &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"argument-%d": "set"}`, p.i)}}},
 	}}}
 	patches := slices.DeleteFunc(p.class.Spec.Patches, func(old clusterv1.ClusterClassPatch) bool { return old.Name == patch.Name })
 	p.class.Spec.Patches = append([]clusterv1.ClusterClassPatch{patch}, patches...)

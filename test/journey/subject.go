@@ -22,6 +22,8 @@ type Subject struct {
 	before   []string // the inventory of the namespace before it was created
 	mu       sync.Mutex
 	workload *Workload
+	// planning is the client of plans; nil before the first one.
+	planning client.Client
 }
 
 // Key returns the key of the Cluster.

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // defaultTimeout is enough to replace the Machines of a large cluster one by one.
@@ -105,7 +107,19 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		if err != nil || len(list) > 0 {
 			return list, err
 		}
-		return p.pending(ctx, objects.Cluster(name), objects), nil
+		if list = p.pending(ctx, objects.Cluster(name), objects); len(list) > 0 {
+			return list, nil
+		}
+		// The plan may be of later objects than these: what the controller has just changed is not rolled out yet.
+		switch objects, err = snapshot.Read(ctx, m.Client, name, f.Options); {
+		case err != nil && retry.Passes(err):
+			return []string{fmt.Sprintf("the objects to be read: %v", err)}, nil
+		case err != nil:
+			return nil, err
+		case objects.Cluster(name) == nil:
+			return nil, management.NoCluster(name)
+		}
+		return w.Remaining(objects)
 	})
 	if err != nil {
 		return "", err
