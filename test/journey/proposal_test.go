@@ -159,12 +159,16 @@ func (p *proposal) deployment(random *rand.Rand) *clusterv1.MachineDeploymentTop
 	return &all[random.IntN(len(all))]
 }
 
-// patch sets an inline patch of the class, besides the one of an extension, which is the last. It replaces all arguments by one, so that
-// others are removed: they are a map in v1beta1, and a list in v1beta2.
+// patch sets an inline patch of the class, besides the one of an extension, which is the last. It removes all arguments, or replaces
+// them by one: they are a map in v1beta1, and a list in v1beta2.
 func (p *proposal) patch(apiVersion, kind, path string, match clusterv1.PatchSelectorMatch) {
+	value := "{}"
+	if p.i%2 == 0 {
+		value = fmt.Sprintf(`{"argument-%d": "set"}`, p.i)
+	}
 	patch := clusterv1.ClusterClassPatch{Name: "inline-" + kind, Definitions: []clusterv1.PatchDefinition{{
 		Selector:    clusterv1.PatchSelector{APIVersion: apiVersion, Kind: kind, MatchResources: match},
-		JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: path, Value: &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"argument-%d": "set"}`, p.i)}}},
+		JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: path, Value: &apiextensionsv1.JSON{Raw: []byte(value)}}},
 	}}}
 	patches := slices.DeleteFunc(p.class.Spec.Patches, func(old clusterv1.ClusterClassPatch) bool { return old.Name == patch.Name })
 	p.class.Spec.Patches = append([]clusterv1.ClusterClassPatch{patch}, patches...)
