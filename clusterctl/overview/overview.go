@@ -175,6 +175,8 @@ func activity(c *unstructured.Unstructured, r Row, objects *tree.Objects) string
 		return "class cannot be applied"
 	case topology != nil && topology.Reason == clusterv1.TopologyReconciledHookBlockingV1Beta1Reason:
 		return "waiting for a lifecycle hook"
+	case r.Infrastructure == "" && topology != nil && topology.Status == "False":
+		return "waiting for its class" // Or for a template of the class.
 	case !tree.True(c, "status", "infrastructureReady"):
 		return "waiting for infrastructure"
 	case initialized == nil || initialized.Status != "True":

@@ -92,6 +92,11 @@ func TestActivity(t *testing.T) {
 		{"no infrastructure", "infrastructureReady: true", "infrastructureReady: false", "waiting for infrastructure"},
 		{"no control plane", `, {type: ControlPlaneInitialized, status: "True"}`, "", "waiting for control plane"},
 		{"the topology fails", `TopologyReconciled, status: "True"`, `TopologyReconciled, status: "False", severity: Error`, "class cannot be applied"},
+		{
+			"the class does not exist", "  infrastructureRef: {kind: ToyCluster}\n  controlPlaneRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: " +
+				"KubeadmControlPlane, name: cp}\nstatus:\n  phase: Provisioned\n  infrastructureReady: true\n  conditions: [{type: TopologyReconciled, status: \"True\"}",
+			"status:\n  conditions: [{type: TopologyReconciled, status: \"False\", severity: Info}", "waiting for its class",
+		},
 		{"a hook blocks", `TopologyReconciled, status: "True"`, `TopologyReconciled, status: "False", reason: LifecycleHookBlocking`, "waiting for a lifecycle hook"},
 		{"the control plane is upgraded", planeStatus, "status: {replicas: 4, readyReplicas: 3, updatedReplicas: 1, version: v1.30.0}", "upgrading control plane 1/3"},
 		{"a topology that has not reached the control plane", "version: v1.31.0}\n  controlPlaneEndpoint", "version: v1.32.0}\n  controlPlaneEndpoint", "upgrading control plane 0/3"},
