@@ -118,7 +118,8 @@ type UsedError struct {
 // Error returns the reason, and what to do.
 func (e *UsedError) Error() string {
 	return fmt.Sprintf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, "+
-		"for example %s: delete these first, or keep the CustomResourceDefinitions",
+		"for example %s: delete these first, or keep the CustomResourceDefinitions. If they remain although they are being deleted, their "+
+		"provider is missing, which removes their finalizers: install it again with `clusterctl init`",
 		strings.Join(e.Examples, ", "))
 }
 
