@@ -34,8 +34,8 @@ func (p *providers) life() {
 	p.move()
 }
 
-// explained checks that explain names the provider's Deployment, which does not run, as what a Cluster waits for.
-func (p *providers) explained() {
+// unavailable checks that explain names the provider's Deployment, which does not run, as what a Cluster waits for.
+func (p *providers) unavailable() {
 	p.t.Helper()
 	for _, name := range p.names {
 		r := p.releases[name]

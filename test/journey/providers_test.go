@@ -183,7 +183,7 @@ func TestProvidersOfOtherProjects(t *testing.T) {
 	}
 	p.provisioning()
 	p.nothingPlanned()
-	p.explained()
+	p.unavailable()
 	p.secrets()
 	startSimulation(t, p.Management, p.definitions(), &simulation{ports: p.ports, whole: p.whole})
 	p.ready()
