@@ -35,7 +35,7 @@ build: bin/capi bin/clusterctl ## Build capi (the embedded management cluster) a
 
 .PHONY: bin/capi
 bin/capi:
-	@[ -x $@ ] || echo "Building kube-apiserver and etcd into $@: about 5 minutes on 2 cores the first time."
+	@[ -x $@ ] || echo "Building kube-apiserver and etcd into $@: about 6 minutes on 2 cores the first time."
 	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
 
 # clusterctl lists the versions of providers through a Go module proxy. The default is the toolchain's, not the GOPROXY of
