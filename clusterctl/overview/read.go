@@ -22,32 +22,33 @@ func Read(ctx context.Context, c client.Reader, namespace string, selector label
 	r := &reader{Reader: c, namespace: namespace, objects: tree.NewObjects()}
 	done := map[tree.Selection]bool{}
 	for {
-		// Requests are not canceled when another one fails: the error that users see is the first one of the list.
-		var group sync.WaitGroup
-		var errs []func() error
-		before := len(done)
+		var selections []tree.Selection
 		for _, s := range tree.Overview(namespace, r.objects) {
-			if done[s] {
-				continue
+			if !done[s] {
+				selections = append(selections, s)
+				done[s] = true
 			}
-			done[s] = true
-			result := sync.OnceValue(func() error {
-				if s.Kind == tree.ClusterKind {
-					return r.list(ctx, s.Kind, selector)
+		}
+		if len(selections) == 0 {
+			return r.objects, nil
+		}
+		// Requests are not canceled when another one fails: the error that users see is the first one of the list.
+		errs := make([]error, len(selections))
+		var group sync.WaitGroup
+		for i, s := range selections {
+			group.Go(func() {
+				of := selector
+				if s.Kind != tree.ClusterKind {
+					of = nil
 				}
-				return r.list(ctx, s.Kind, nil)
+				errs[i] = r.list(ctx, s.Kind, of)
 			})
-			group.Go(func() { _ = result() })
-			errs = append(errs, result)
 		}
 		group.Wait()
-		for _, result := range errs {
-			if err := result(); err != nil {
+		for _, err := range errs {
+			if err != nil {
 				return r.objects, err
 			}
-		}
-		if len(done) == before {
-			return r.objects, nil
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package reference generates pages of the book: commands and flags of programs, as --help has them, and the fields of the API, as kubectl
-// explain has them.
+// Package reference generates pages of the book: commands and flags of programs, as --help has them; the fields of the API, as kubectl
+// explain has them; and the names, conditions, metrics and messages that the source code declares.
 //
 // What they are for does not belong here; it is explained in the pages that are written by hand.
 package reference

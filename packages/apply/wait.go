@@ -87,6 +87,22 @@ func Stuck(d *appsv1.Deployment) string {
 	return ""
 }
 
+// Refused waits until a Deployment is noticed, for at most timeout, and returns why it has been given up at once; "" if it was not.
+func Refused(ctx context.Context, c client.WithWatch, key client.ObjectKey, timeout time.Duration) string {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	w, reason := &Wait{Client: c, Timeout: timeout}, ""
+	// The error is that nothing has noticed it in time: then nothing has refused it either.
+	_ = w.Until(ctx, d, &appsv1.DeploymentList{}, func(o client.Object) (bool, string) {
+		changed, ok := o.(*appsv1.Deployment)
+		if !ok || changed.Status.ObservedGeneration < changed.Generation {
+			return false, ""
+		}
+		reason = Stuck(changed)
+		return true, ""
+	})
+	return reason
+}
+
 // Wait waits for one object by watching it.
 type Wait struct {
 	Client  client.WithWatch

@@ -139,26 +139,23 @@ func (i *Installer) Wait(ctx context.Context, plan *choose.Installation, timeout
 const observeTime = 2 * time.Second
 
 // WarnRefused warns of Deployments of the plan's providers that the cluster has refused at once, such as those that capi cannot run. It
-// does not wait for others.
+// waits until all have been noticed, for observeTime at most, and not until they run.
 func (i *Installer) WarnRefused(ctx context.Context, plan *choose.Installation) error {
+	limited, cancel := context.WithTimeout(ctx, observeTime)
+	defer cancel()
 	for _, c := range plan.Install {
 		list := &appsv1.DeploymentList{}
 		labels := client.MatchingLabels{clusterv1.ProviderNameLabel: c.Provider.ManifestLabel()}
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, observeTime, true, func(context.Context) (bool, error) {
-			err := i.Client.List(ctx, list, client.InNamespace(c.TargetNamespace), labels)
-			unseen := func(d appsv1.Deployment) bool { return d.Status.ObservedGeneration < d.Generation }
-			return err == nil && !slices.ContainsFunc(list.Items, unseen), err
-		})
-		if err != nil && (ctx.Err() != nil || !wait.Interrupted(err)) {
+		if err := i.Client.List(ctx, list, client.InNamespace(c.TargetNamespace), labels); err != nil {
 			return fmt.Errorf("cannot list the Deployments of %s: %w", c.Provider.ManifestLabel(), err)
 		}
 		for n := range list.Items {
-			if reason := apply.Stuck(&list.Items[n]); reason != "" {
+			if reason := apply.Refused(limited, i.Client, client.ObjectKeyFromObject(&list.Items[n]), observeTime); reason != "" {
 				i.Display.Warnf("%s does not run: %s", c.Provider.ManifestLabel(), reason)
 			}
 		}
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 func (i *Installer) waitProvider(ctx context.Context, p *clusterctlv1.Provider, timeout time.Duration, b board) error {

@@ -23,7 +23,8 @@ type Input struct {
 	Objects []*unstructured.Unstructured
 	// Namespace is the namespace of the plan.
 	Namespace string
-	// Live is the management cluster. If it is nil, Objects are all there is.
+	// Live is the management cluster. If it is nil, Objects are all there is. To plan what controllers do, it has to be the client of an
+	// apiversion.Boundary, as theirs are: in another version than the stored one, an apply does not remove the same fields.
 	Live client.Client
 	// Cluster is the name of the Cluster that is planned. If it is empty, it is the only one that is affected; if several are, none
 	// is planned.
