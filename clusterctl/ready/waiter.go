@@ -74,6 +74,8 @@ func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 		switch has := tree.Number(u, "status", "readyReplicas"); {
 		case why != "":
 			list = append(list, describe(u)+" to be ready"+why)
+		case unavailable(u) != "":
+			list = append(list, describe(u)+" to be available"+unavailable(u))
 		case counted && has < wanted:
 			list = append(list, fmt.Sprintf("%s to have %d ready Machines instead of %d", describe(u), wanted, has))
 		}
@@ -82,6 +84,11 @@ func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 		list = append(list, "Machines to be ready: "+someOf(machines))
 	}
 	return list
+}
+
+// unavailable formats the reason and message of Available in v1beta2, which tables show, as a suffix; empty if it is True or not reported.
+func unavailable(u *unstructured.Unstructured) string {
+	return suffix(tree.ReportedCondition(u, clusterv1.AvailableCondition))
 }
 
 // unreadyNodes returns the Machines whose Nodes are not ready.

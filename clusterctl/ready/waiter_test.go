@@ -31,6 +31,13 @@ func TestWaiter(t *testing.T) {
 	}{
 		{reason: "a cluster is ready if all rows are ready"},
 		{
+			reason: "what tables show as the state of a row is waited for, too: it may be older than what it is about",
+			change: []string{replace(runningDeployment, "observedGeneration: 1,", `observedGeneration: 1, v1beta2: {conditions: [{type: Available, status: "False", `+
+				`reason: NotAvailable, message: 0 available}]},`)},
+			want:      []string{"MachineDeployment md to be available [NotAvailable: 0 available]"},
+			wantLater: []string{"MachineDeployment md to be available [NotAvailable: 0 available]"},
+		},
+		{
 			reason:    "an unready row is waited for without limit if Nodes are not the cause",
 			change:    []string{unreadyDeployment()},
 			want:      []string{deploymentWaits},
