@@ -262,7 +262,7 @@ func suffix(c *tree.Condition) string {
 	case c == nil || c.Status == "True":
 		return ""
 	case c.Message != "":
-		return fmt.Sprintf(" [%s: %s]", c.Reason, c.Message)
+		return fmt.Sprintf(" [%s: %s]", c.Reason, strings.Join(strings.Fields(c.Message), " "))
 	default:
 		return fmt.Sprintf(" [%s]", c.Reason)
 	}

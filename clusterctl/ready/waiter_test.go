@@ -33,7 +33,7 @@ func TestWaiter(t *testing.T) {
 		{
 			reason: "what tables show as the state of a row is waited for, too: it may be older than what it is about",
 			change: []string{replace(runningDeployment, "observedGeneration: 1,", `observedGeneration: 1, v1beta2: {conditions: [{type: Available, status: "False", `+
-				`reason: NotAvailable, message: 0 available}]},`)},
+				`reason: NotAvailable, message: "0\n available"}]},`)},
 			want:      []string{"MachineDeployment md to be available [NotAvailable: 0 available]"},
 			wantLater: []string{"MachineDeployment md to be available [NotAvailable: 0 available]"},
 		},

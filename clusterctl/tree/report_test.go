@@ -110,8 +110,11 @@ func TestReports(t *testing.T) {
 		"Reports, narrow terminal": {
 			reason:  "Names have no namespace where even that is too wide.",
 			options: Options{Grouping: true, ShowConditions: []string{"MachineDeployment"}},
-			width:   100,
+			width:   104,
 			short:   true,
+		},
+		"Reports, very narrow terminal": {
+			reason: "Nor do they have the version of the Cluster, next.", options: Options{Grouping: true}, width: 88, short: true,
 		},
 		"Reports, all conditions": {
 			reason:  "Of all objects, those that tell something.",

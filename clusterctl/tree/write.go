@@ -36,7 +36,8 @@ type Style struct {
 	Wide bool
 	// Width is that of the terminal, 0 if it does not matter. In a table that is wider, messages are below their rows, not shortened.
 	Width int
-	// Short leaves the namespace of the Cluster out of the names of its objects if a table with reports is wider than Width even then.
+	// Short leaves the namespace of the Cluster, and then its version, out of the names of its objects if a table with reports is wider
+	// than Width even then.
 	Short bool
 }
 
@@ -72,9 +73,9 @@ type table struct {
 	Style
 	palette palette
 	rows    [][]cell
-	// apart: messages are below their rows. omitted is the namespace to leave out.
-	apart   bool
-	omitted string
+	// apart: messages are below their rows. omitted and omittedVersion are the namespace and the version to leave out.
+	apart                   bool
+	omitted, omittedVersion string
 }
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }

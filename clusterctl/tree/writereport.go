@@ -18,11 +18,16 @@ const minWrapped = 20
 // below its row first, then shortened.
 func reportLines(root *Node, s Style) []string {
 	t := reportTable(root, table{Style: s})
-	if _, total := t.widths(); s.Width > 0 && total > s.Width {
-		t = reportTable(root, table{Style: s, apart: true})
-		if _, total := t.widths(); s.Short && total > s.Width {
-			t = reportTable(root, table{Style: s, apart: true, omitted: root.Namespace})
+	shorter := []table{{Style: s, apart: true}}
+	if s.Short {
+		shorter = append(shorter, table{Style: s, apart: true, omitted: root.Namespace},
+			table{Style: s, apart: true, omitted: root.Namespace, omittedVersion: root.Version})
+	}
+	for _, next := range shorter {
+		if _, total := t.widths(); s.Width == 0 || total <= s.Width {
+			break
 		}
+		t = reportTable(root, next)
 	}
 	return t.lines()
 }
@@ -81,7 +86,7 @@ func (t *table) reportName(n *Node, prefix string) cell {
 			namespace = ""
 		}
 		name = n.Kind + " " + strings.TrimPrefix(namespace+"/"+n.Name, "/")
-		if n.Version != "" {
+		if n.Version != "" && (n.Version != t.omittedVersion || n.Kind == ClusterKind.Kind) {
 			name += ", " + n.Version
 		}
 	}
