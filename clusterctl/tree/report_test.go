@@ -110,7 +110,7 @@ func TestReports(t *testing.T) {
 		"Reports, narrow terminal": {
 			reason:  "Names have no namespace where even that is too wide.",
 			options: Options{Grouping: true, ShowConditions: []string{"MachineDeployment"}},
-			width:   108,
+			width:   107,
 			short:   true,
 		},
 		"Reports, very narrow terminal": {
