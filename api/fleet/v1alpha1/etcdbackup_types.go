@@ -215,7 +215,7 @@ type SnapshotStatus struct {
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// revision is etcd's revision.
+	// revision is etcd's revision: that of the snapshot once it is verified by Opened or Restored, before that the one when it began.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
 
