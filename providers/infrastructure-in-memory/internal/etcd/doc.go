@@ -1,8 +1,9 @@
 // Package etcd is the simulated etcd of a workload cluster: enough of its gRPC API for control plane managers to list,
-// remove and promote members, and to detect when the cluster is at risk.
+// remove, update and promote members, to detect when the cluster is at risk, and to back it up.
 //
 // This package implements membership, leadership, quorum and the gRPC services for them. Package apiserver handles
-// connections, and passes on requests for a member. Data is in the store, and not available through etcd's key-value API.
+// connections, and passes on requests for a member. Data is in the store, and not available through etcd's key-value API,
+// but in snapshots: package database writes etcd's database when a client requests one, and nothing is kept of it.
 //
 // # State
 //

@@ -41,6 +41,18 @@ type memberState struct {
 	ID      uint64    `json:"id,string"`
 	Name    string    `json:"name"`
 	Machine types.UID `json:"machine"`
+	// PeerURLs are those of a restored or updated member. Others have that of their machine.
+	PeerURLs []string `json:"peerURLs,omitempty"`
+}
+
+// peerURL returns the peer URL of etcd on a machine.
+func peerURL(machine string) string { return "https://" + machine + ":2380" }
+
+func (m memberState) peerURLs() []string {
+	if len(m.PeerURLs) > 0 {
+		return m.PeerURLs
+	}
+	return []string{peerURL(m.Name)}
 }
 
 func (m memberState) runsOn(machine Machine) bool {
