@@ -15,6 +15,9 @@
 // Found creates an etcd cluster with its own ID. If the workload cluster already has one, that is a split brain, and
 // visible as such: each member only lists the members of its own cluster.
 //
+// If all clusters have lost their quorum, Refound creates one with the objects of a data directory, or without objects: a real machine has
+// another etcd on its disk than those that are lost. Its member has the identity and the peer URLs of that data directory.
+//
 // A cluster has a quorum as long as more than half of its members are on living machines. Without quorum, requests that
 // need consensus time out, as with a real etcd.
 //

@@ -40,6 +40,8 @@ var (
 	ErrNoQuorum = errors.New("etcdserver: request timed out")
 	// ErrPeerURLExists: a stale member has the peer URL of the machine, which derives from its name.
 	ErrPeerURLExists = errors.New("etcdserver: Peer URLs already exists")
+	// ErrNoPeer: no living member has a peer URL that reaches it. After a restore, it has to be updated first.
+	ErrNoPeer = errors.New("cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs")
 )
 
 // Machine is the machine of a member, identified by its UID.
@@ -88,8 +90,11 @@ func Join(g *cloud.Group, m Machine) error {
 			return nil, ErrNoCluster
 		}
 		for i := range s.Clusters {
-			if s.Clusters[i].hasQuorum(g) {
-				return &s.Clusters[i], nil
+			if c := &s.Clusters[i]; c.hasQuorum(g) {
+				if !c.reachable(g) {
+					return nil, ErrNoPeer
+				}
+				return c, nil
 			}
 		}
 		return nil, ErrNoQuorum

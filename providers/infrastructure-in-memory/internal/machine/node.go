@@ -25,7 +25,7 @@ import (
 const controlPlaneNodeLabel = "node-role.kubernetes.io/control-plane"
 
 // node creates the Node.
-func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
+func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	if gaveUp(s.obj, inmemoryv1.NodeProvisionedCondition) {
 		return step.Stop(), nil
 	}
@@ -43,6 +43,11 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	}
 	if err := c.joins(s); err != nil {
 		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, err)
+	}
+	if failed, err := c.refound(ctx, s); err != nil {
+		return step.Done(), err
+	} else if failed != nil {
+		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, failed)
 	}
 	since := metav1.NewTime(c.Clock.Now())
 	if provisioned := condition.Get(s.obj.Object, inmemoryv1.NodeProvisionedCondition); provisioned != nil &&
