@@ -1,13 +1,10 @@
 package database
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -23,6 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd/database/databasetest"
 )
 
 type powered struct{}
@@ -94,34 +92,11 @@ func written(t testing.TB, v store.Versions, m Membership) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := io.ReadAll(f.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := databasetest.Snapshot(t, f.Reader())
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(content)
-	path := filepath.Join(t.TempDir(), "snapshot.db")
-	if err := os.WriteFile(path, append(content, sum[:]...), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return path
-}
-
-// restored restores a snapshot with etcd's tool, and returns the data directory.
-func restored(t testing.TB, path string, bump uint64) string {
-	t.Helper()
-	directory := filepath.Join(t.TempDir(), "etcd")
-	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: path, Name: "restored", OutputDataDir: directory, PeerURLs: []string{"http://placeholder.invalid:2380"},
-		InitialCluster: "restored=http://placeholder.invalid:2380", InitialClusterToken: "token",
-		RevisionBump: bump, MarkCompacted: bump > 0,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return directory
 }
 
 // serve serves a data directory with a real etcd.
@@ -131,8 +106,8 @@ func serve(t *testing.T, directory string) *clientv3.Client {
 	c.Dir, c.Name, c.ZapLoggerBuilder = directory, "restored", embed.NewZapLoggerBuilder(zap.NewNop())
 	local := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	c.ListenClientUrls, c.ListenPeerUrls = []url.URL{local}, []url.URL{local}
-	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "placeholder.invalid:2380"}}
-	c.InitialCluster = "restored=http://placeholder.invalid:2380"
+	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: strings.TrimPrefix(databasetest.Placeholder, "http://")}}
+	c.InitialCluster = "restored=" + databasetest.Placeholder
 	server, err := embed.StartEtcd(c)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +212,7 @@ func TestRealEtcdServesIt(t *testing.T) {
 			if err != nil || status.Revision != int64(v.Revision) || status.Version != "3.6.0" {
 				t.Errorf("etcdutl: %+v, %v; want revision %d", status, err, v.Revision)
 			}
-			client := serve(t, restored(t, path, 0))
+			client := serve(t, databasetest.Restore(t, path, 0))
 			compare(t, client, s)
 			for _, revision := range []uint64{v.Revision, v.Revision - 1, v.Compacted} {
 				got, err := client.HashKV(t.Context(), "", int64(revision))
