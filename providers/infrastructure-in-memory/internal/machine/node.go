@@ -54,8 +54,11 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 		provisioned.Status == corev1.ConditionTrue {
 		since = provisioned.LastTransitionTime // It was running before a restart of this process.
 	}
-	if _, err := store.Ensure(s.group, newNode(s, since)); err != nil {
-		return step.Done(), fmt.Errorf("creating the Node: %w", err)
+	// A kubelet only registers its Node when it starts. Without a Node, as after a restore of older objects, it cannot report.
+	if s.running.Restored || !condition.IsTrue(s.obj.Object, inmemoryv1.NodeProvisionedCondition) {
+		if _, err := store.Ensure(s.group, newNode(s, since)); err != nil {
+			return step.Done(), fmt.Errorf("creating the Node: %w", err)
+		}
 	}
 	if !s.isControlPlane() {
 		return step.Stop().WithConditions(condition.True(inmemoryv1.NodeProvisionedCondition)), nil
