@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/archive"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/store"
+	"sigs.k8s.io/cluster-api/providers/internal/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -154,7 +155,7 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	if err != nil {
 		return err
 	}
-	read, err := open(out.next)
+	read, err := etcdsnapshot.NewStream(out.next)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 			{metadataEntry, int64(len(about)), bytes.NewReader(about)},
 			{secretsEntry, int64(len(secrets)), bytes.NewReader(secrets)},
 			{objectsEntry, int64(len(objects)), bytes.NewReader(objects)},
-			{snapshotEntry, read.total(), store.NewLimiter(c.bytesPerSecond).Reader(ctx, read)},
+			{snapshotEntry, read.Size(), store.NewLimiter(c.bytesPerSecond).Reader(ctx, read)},
 		})
 		_ = writer.CloseWithError(err) // It never fails.
 	}()
@@ -175,14 +176,14 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	if err != nil {
 		return fmt.Errorf("storing the archive: %w", err)
 	}
-	status := &s.backup.Status
+	status, summary := &s.backup.Status, read.Summary()
 	status.Archive = &fleetv1.ArchiveStatus{
 		Key: key, SizeBytes: counted.size, SHA256: hex.EncodeToString(counted.hash.Sum(nil)), Contents: []string{contentObjects, contentPKI},
 	}
 	status.Etcd = &fleetv1.SnapshotStatus{
-		Member: out.member.Node, ClusterID: fmt.Sprintf("%x", out.member.ClusterID), SizeBytes: read.size,
+		Member: out.member.Node, ClusterID: fmt.Sprintf("%x", out.member.ClusterID), SizeBytes: summary.Size,
 		Revision: out.member.Revision,
-		SHA256:   hex.EncodeToString(read.sum), Version: out.member.Version,
+		SHA256:   hex.EncodeToString(summary.SHA256[:]), Version: out.member.Version,
 	}
 	status.KubernetesVersion = version
 	description, err := json.MarshalIndent(s.backup, "", "  ")

@@ -126,9 +126,9 @@ func (c *Controller) inspect(
 	if err := extract(from, keys, file, b); err != nil {
 		return err
 	}
-	info, err := etcdsnapshot.Inspect(file)
+	info, err := etcdsnapshot.Inspect(ctx, file)
 	if err != nil {
-		return fmt.Errorf("%w: its snapshot: %w", errDamaged, err)
+		return damaged(err)
 	}
 	b.Status.Etcd.Revision = info.Revision
 	if done.Method != fleetv1.VerificationRestored {
@@ -142,13 +142,21 @@ func (c *Controller) inspect(
 	}
 	drilled, err := etcdsnapshot.Drill(ctx, file, dir, nil)
 	if err != nil {
-		return fmt.Errorf("restoring the snapshot: %w", err)
+		return damaged(err)
 	}
 	if drilled.Undecodable > 0 || drilled.Keys == 0 {
 		return fmt.Errorf("%w: of %d keys in its snapshot, %d cannot be decoded", errDamaged, drilled.Keys, drilled.Undecodable)
 	}
-	done.Keys, done.EncryptedKeys = drilled.Keys, drilled.Encrypted
+	done.Keys, done.EncryptedKeys = int64(drilled.Keys), int64(drilled.Encrypted)
 	return nil
+}
+
+// damaged returns the error of a snapshot, as errDamaged if another attempt would find the same.
+func damaged(err error) error {
+	if errors.Is(err, etcdsnapshot.ErrDamaged) || errors.Is(err, etcdsnapshot.ErrTruncated) {
+		return fmt.Errorf("%w: its snapshot: %w", errDamaged, err)
+	}
+	return fmt.Errorf("verifying the snapshot: %w", err)
 }
 
 // extract writes the snapshot of an archive to a file, and verifies the rest of it.
