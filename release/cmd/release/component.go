@@ -16,7 +16,7 @@ import (
 type component struct {
 	// Label is the provider label, which also names the folder in a repository.
 	Label string `json:"label"`
-	// Type is the provider type: core, bootstrap, control-plane, infrastructure, ipam or runtime-extension; or operator, which is no
+	// Type is the provider type: core, bootstrap, control-plane, infrastructure, ipam, runtime-extension or addon; or operator, which is no
 	// provider.
 	Type      string `json:"type"`
 	Namespace string `json:"namespace"`
@@ -110,5 +110,6 @@ func (c component) ProviderType() string {
 		"infrastructure":    "InfrastructureProvider",
 		"ipam":              "IPAMProvider",
 		"runtime-extension": "RuntimeExtensionProvider",
+		"addon":             "AddonProvider",
 	}[c.Type]
 }

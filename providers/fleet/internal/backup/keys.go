@@ -45,9 +45,12 @@ func identities(ctx context.Context, secrets client.Reader, namespace string, e 
 
 // recipients returns who can decrypt an archive: the recipients of an encryption, and its identities.
 func recipients(e fleetv1.Encryption, own []age.Identity) ([]age.Recipient, error) {
-	all, err := archive.ParseRecipients(e.Recipients)
-	if err != nil {
-		return nil, fmt.Errorf("%w: recipients: %w", errInvalidKeys, err)
+	var all []age.Recipient
+	if len(e.Recipients) > 0 {
+		var err error
+		if all, err = archive.ParseRecipients(e.Recipients); err != nil {
+			return nil, fmt.Errorf("%w: recipients: %w", errInvalidKeys, err)
+		}
 	}
 	for _, identity := range own {
 		key, ok := identity.(*age.X25519Identity)
