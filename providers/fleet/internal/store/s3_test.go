@@ -258,6 +258,14 @@ func TestURL(t *testing.T) {
 			t.Errorf("%d: %s", response.StatusCode, body)
 		}
 	}
+	hosted := server.store(t, func(o *S3Options) {
+		o.Endpoint, o.ForcePathStyle, o.SessionToken = "https://s3.example.com:9000", false, "a-session"
+	})
+	address, err = hosted.URL(t.Context(), "ns/a", time.Hour)
+	if err != nil || !strings.HasPrefix(address, "https://"+bucket+".s3.example.com:9000/fleet/eu/ns/a?") ||
+		!strings.Contains(address, "X-Amz-Security-Token=a-session") {
+		t.Errorf("with the bucket in the host name, and temporary credentials: %s, %v", address, err)
+	}
 	for _, lifetime := range []time.Duration{0, -time.Hour, 8 * 24 * time.Hour} {
 		if _, err := store.URL(t.Context(), "a", lifetime); err == nil || !strings.HasPrefix(err.Error(), "invalid lifetime") {
 			t.Errorf("%s: %v", lifetime, err)
