@@ -81,40 +81,51 @@ func (d *Data) readRestore(commands []string, files map[string]string, init *con
 	}
 	text, ok := files[restorePath]
 	if _, script := files[restoreScriptPath]; !script || !ok {
-		d.Problem = fmt.Sprintf("the bootstrap data runs %q, but does not have both %s and %s", restoreCommand, restoreScriptPath, restorePath)
+		d.Problem = fmt.Sprintf("the bootstrap data runs %q, but does not have both %s and %s", restoreCommand, restoreScriptPath,
+			restorePath)
 		return
 	}
-	r := &Restore{}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(r)
-	if err != nil {
-		err = errors.New("it is not a JSON object with the fields url, sha256, key and iv") // The error may quote it.
-	} else {
-		err = r.check()
-	}
-	if err != nil {
-		d.Problem = fmt.Sprintf("%s is invalid: %v", restorePath, err)
-		return
-	}
-	var ignored []string
+	r, err := parseRestore(text)
+	line := ""
 	if kubeadm >= 0 {
-		if flag := ignoreFlag.FindStringSubmatch(commands[kubeadm]); flag != nil {
-			ignored = strings.Split(flag[1], ",")
-		}
+		line = commands[kubeadm]
 	}
-	if init != nil {
-		ignored = append(ignored, init.NodeRegistration.IgnorePreflightErrors...)
-	}
-	ignores := slices.ContainsFunc(ignored, func(one string) bool { return strings.EqualFold(one, directoryCheck) || strings.EqualFold(one, "all") })
 	switch {
-	case !ignores:
-		d.Problem = "kubeadm fails: [ERROR " + directoryCheck + "]: /var/lib/etcd is not empty; run it with --ignore-preflight-errors=" + directoryCheck
+	case err != nil:
+		d.Problem = fmt.Sprintf("%s is invalid: %v", restorePath, err)
+	case !ignoresDirectory(line, init):
+		d.Problem = "kubeadm fails: [ERROR " + directoryCheck + "]: /var/lib/etcd is not empty; run it with --ignore-preflight-errors=" +
+			directoryCheck
 	case d.Action == Join:
 		d.Problem = "kubeadm join fails: etcd starts with the data in /var/lib/etcd, and does not join the cluster"
 	default:
 		d.Restore = r
 	}
+}
+
+// parseRestore parses the configuration of the script. Errors do not quote it.
+func parseRestore(text string) (*Restore, error) {
+	r := &Restore{}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(r) != nil {
+		return nil, errors.New("it is not a JSON object with the fields url, sha256, key and iv")
+	}
+	return r, r.check()
+}
+
+// ignoresDirectory reports whether kubeadm ignores its check that etcd's data directory is empty, by its command line or configuration.
+func ignoresDirectory(line string, c *configuration) bool {
+	var ignored []string
+	if flag := ignoreFlag.FindStringSubmatch(line); flag != nil {
+		ignored = strings.Split(flag[1], ",")
+	}
+	if c != nil {
+		ignored = append(ignored, c.NodeRegistration.IgnorePreflightErrors...)
+	}
+	return slices.ContainsFunc(ignored, func(one string) bool {
+		return strings.EqualFold(one, directoryCheck) || strings.EqualFold(one, "all")
+	})
 }
 
 // lines returns the commands of bootstrap data: those of runcmd, or the lines of the script in Ignition documents.
@@ -180,7 +191,7 @@ func (r Restore) download(ctx context.Context, to io.Writer) ([]byte, error) {
 		}
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // It was only read.
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server responded with %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	}

@@ -46,7 +46,7 @@ func (g *Group) Replace(content *Content, seed string) error {
 func (g *Group) ConnectKubelets() error {
 	return g.Exclusively(func(e store.Exclusive) error {
 		if !g.faultsSet {
-			return nil // Then SetFaults does it: it is not known yet which machines have power.
+			return nil // Which machines have power is unknown until SetFaults, which does it.
 		}
 		for _, name := range unreachableNodes(e) {
 			if g.power.Dead(name) {

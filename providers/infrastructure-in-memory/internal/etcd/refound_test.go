@@ -1,8 +1,13 @@
 package etcd
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd/database"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd/database/databasetest"
 )
 
 const placeholder = "https://placeholder.invalid:2380"
@@ -129,5 +135,62 @@ func TestJoinNeedsAPeerURL(t *testing.T) {
 	}
 	if err := Join(g, y); err != nil || len(only(t, g).Members) != 2 {
 		t.Errorf("joining with the peer URL of the machine: %v", err)
+	}
+}
+
+// TestThousandObjects backs 1,000 objects of 10 KiB up, and restores them into another cluster.
+func TestThousandObjects(t *testing.T) {
+	g := newGroup(t, "a")
+	for i := range 1000 {
+		_, err := store.Ensure(g, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint(i)}, Data: map[string]string{"x": strings.Repeat("x", 10<<10)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	versions := g.Versions()
+	f, err := database.Write(versions, database.Membership{
+		Members: []database.Member{{ID: 1, Name: "a"}}, Term: 2, Index: 1, Version: "3.6.0", Versioned: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := databasetest.Pack(t, databasetest.Restore(t, databasetest.Snapshot(t, f.Reader()), 1000))
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := newGroup(t)
+	x := boot(t, other, "x", "x")
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	d, err := database.ReadDirectory(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := time.Since(began)
+	if err := Refound(other, x, d); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	kept := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	t.Logf("%d bytes packed, read in %s, restored in %s; %d bytes allocated, %d more in use", len(packed), read, took,
+		after.TotalAlloc-before.TotalAlloc, kept)
+	if _, bytes := other.Size(); kept > 2*int64(bytes) {
+		t.Errorf("%d bytes are in use for objects of %d bytes", kept, bytes)
+	}
+	want, _ := g.List(store.Resource{Resource: "configmaps"}, "", store.Selector{})
+	got, _ := other.List(store.Resource{Resource: "configmaps"}, "", store.Selector{})
+	if len(got) != 1000 {
+		t.Fatalf("%d objects are restored", len(got))
+	}
+	for i := range want {
+		if !bytes.Equal(want[i].Raw(), got[i].Raw()) {
+			t.Fatalf("%s differs", want[i].Key)
+		}
 	}
 }

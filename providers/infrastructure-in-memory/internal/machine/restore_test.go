@@ -181,8 +181,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestControlPlanesJoinRestoredEtcd joins a restored cluster once the peer URL of its member is updated.
-func TestControlPlanesJoinRestoredEtcd(t *testing.T) {
+// TestPlaceholdersBlockJoin joins a restored cluster before the peer URL of its member is updated.
+func TestPlaceholdersBlockJoin(t *testing.T) {
 	w := newLostWorld(t)
 	w.add(t, "cp2", true, w.restoreData(w.sum))
 	w.reconcile(t, "cp2")

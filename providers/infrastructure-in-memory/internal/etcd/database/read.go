@@ -30,6 +30,9 @@ func Read(file *os.File) (_ *cloud.Content, _ []Member, err error) {
 	defer failsafe.Recover("reading a database of etcd", &err)
 	// bbolt maps the file, and trusts it: pages that it does not have would end the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if err := checkFile(file); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the database of etcd: %w", err), file.Close())
+	}
 	db, err := bolt.Open(file.Name(), 0o600, &bolt.Options{
 		ReadOnly: true, OpenFile: func(string, int, fs.FileMode) (*os.File, error) { return file, nil },
 	})
@@ -51,6 +54,14 @@ func Read(file *os.File) (_ *cloud.Content, _ []Member, err error) {
 		return nil, nil, fmt.Errorf("read the database of etcd: %w", err)
 	}
 	return content, members, nil
+}
+
+func checkFile(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return check(file, info.Size())
 }
 
 func ignoreClosed(err error) error {
@@ -127,16 +138,15 @@ func imported(key string, kv mvccpb.KeyValue) (store.Imported, bool, error) {
 		} `json:"metadata"`
 	}
 	if !bytes.HasPrefix(kv.Value, []byte("{")) || json.Unmarshal(kv.Value, &object) != nil {
-		return store.Imported{}, false, fmt.Errorf("the value of %s is not JSON: simulated API servers need --storage-media-type=application/json",
-			printable(key))
+		return store.Imported{}, false, fmt.Errorf(
+			"the value of %.200q is not JSON: simulated API servers need --storage-media-type=application/json", key)
 	}
 	group, _, found := strings.Cut(object.APIVersion, "/")
 	if !found {
 		group = ""
 	}
-	at := store.Key{
-		Resource: store.Resource{Group: group, Resource: resourceOf(group, path)}, Namespace: object.Metadata.Namespace, Name: object.Metadata.Name,
-	}
+	resource := store.Resource{Group: group, Resource: resourceOf(group, path)}
+	at := store.Key{Resource: resource, Namespace: object.Metadata.Namespace, Name: object.Metadata.Name}
 	if at.Name == "" || group == store.Simulation || keyOf(at) != key {
 		return store.Imported{}, false, nil // API servers have other keys, too.
 	}
@@ -156,8 +166,6 @@ func resourceOf(group, path string) string {
 	resource, _, _ := strings.Cut(path, "/")
 	return resource
 }
-
-func printable(key string) string { return fmt.Sprintf("%.200q", key) }
 
 // maxMembers limits the members of a database.
 const maxMembers = 100

@@ -33,8 +33,8 @@ func Snapshot(t testing.TB, from io.Reader) string {
 	return path
 }
 
-// Restore restores a snapshot with etcd's tool, with a single member, and returns the data directory. bump is added to the revision; without
-// it, no compaction is noted.
+// Restore restores a snapshot with etcd's tool, with a single member, and returns the data directory. bump is added to the revision;
+// without it, no compaction is noted.
 func Restore(t testing.TB, path string, bump uint64) string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "etcd")
