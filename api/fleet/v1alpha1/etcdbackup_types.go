@@ -5,7 +5,7 @@ import (
 )
 
 const (
-	// EtcdBackupFinalizer, on EtcdBackups, is removed when the archive has been deleted, or is to be kept.
+	// EtcdBackupFinalizer, on EtcdBackups, is removed when the archive has been deleted, or must be kept.
 	EtcdBackupFinalizer = "fleet.cluster.x-k8s.io/archive"
 	// PolicyLabel, on EtcdBackups, is the name of the EtcdBackupPolicy that created it.
 	PolicyLabel = "fleet.cluster.x-k8s.io/policy"

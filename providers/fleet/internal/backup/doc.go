@@ -4,12 +4,12 @@
 // The steps, in order, and what each guarantees:
 //
 //	protect  the finalizer is in the API server before there is an archive
-//	store    the archive is in the store, complete, or the backup has failed for good. Errors are retried until its time is over
+//	store    the archive is in the store, complete, or the backup has failed permanently. Errors are retried until its time is over
 //	verify   the archive was read back, and verified as the spec demands
 //
 // Deletion:
 //
-//	discard  the archive does not exist any more, or is to be kept; then the finalizer is removed
+//	discard  the archive is deleted, or must be kept; then the finalizer is removed
 //
 // An archive goes from the etcd member to the store as a stream: nothing of it is kept in files, and little in memory. Its key follows from
 // the EtcdBackup, so that a manager that was killed replaces what it has left behind. Only the verification of the content needs files: they

@@ -16,7 +16,7 @@ import (
 )
 
 // errInvalidKeys is matched by errors about spec.encryption and its Secret.
-var errInvalidKeys = errors.New("spec.encryption cannot be used")
+var errInvalidKeys = errors.New("spec.encryption is invalid")
 
 // identities returns the private keys of an encryption; none if it has no Secret with them.
 func identities(ctx context.Context, secrets client.Reader, namespace string, e fleetv1.Encryption) ([]age.Identity, error) {

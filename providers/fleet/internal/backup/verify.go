@@ -66,7 +66,7 @@ func reasonOf(err error) string {
 	return fleetv1.BackupNotVerifiedReason
 }
 
-// method returns how an archive is to be verified.
+// method returns how an archive must be verified.
 func method(spec *fleetv1.EtcdBackupSpec) fleetv1.VerificationMethod {
 	switch {
 	case spec.Encryption.IdentitySecretRef == nil:
@@ -91,7 +91,7 @@ func (c *Controller) read(ctx context.Context, b *fleetv1.EtcdBackup) (*fleetv1.
 	content, err := from.Get(ctx, b.Status.Archive.Key)
 	if err != nil {
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("%w: it is not in the store any more", errDamaged)
+			return nil, fmt.Errorf("%w: it is missing in the store", errDamaged)
 		}
 		return nil, fmt.Errorf("reading the archive: %w", err)
 	}

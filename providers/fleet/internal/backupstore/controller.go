@@ -48,6 +48,6 @@ func (c *Controller) declared() step.Controller[*fleetv1.BackupStore, *scope] {
 // scope is the state of one reconcile.
 type scope struct {
 	store *fleetv1.BackupStore
-	// failed is why the store cannot be used.
+	// failed is why archives cannot be kept in it.
 	failed error
 }

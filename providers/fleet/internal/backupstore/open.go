@@ -17,7 +17,7 @@ import (
 )
 
 // ErrInvalid is matched by errors about the spec of a BackupStore and the Secret with its credentials: a change of one of them is needed.
-var ErrInvalid = errors.New("the BackupStore cannot be used")
+var ErrInvalid = errors.New("the BackupStore is invalid")
 
 // Opener opens stores.
 type Opener struct {

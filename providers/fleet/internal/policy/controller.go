@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -106,7 +107,7 @@ func (c *Controller) scope(ctx context.Context, policy *fleetv1.EtcdBackupPolicy
 // since returns when backups of a Cluster became possible; zero if they are not.
 func since(c *clusterv1.Cluster) time.Time {
 	initialized := report.Get(c, clusterv1.ClusterControlPlaneInitializedCondition)
-	if !c.DeletionTimestamp.IsZero() || !watch.ControlPlaneInitialized(c).(bool) { //nolint:forcetypeassert // It is a bool.
+	if !c.DeletionTimestamp.IsZero() || !ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) {
 		return time.Time{}
 	}
 	if initialized == nil || initialized.Status != metav1.ConditionTrue {

@@ -61,7 +61,7 @@ type Due struct {
 // Expired is a backup to delete.
 type Expired struct {
 	Name string
-	// Because is a backup of the same Cluster that is kept: if it does not exist any more, Name must not be deleted. It may be empty for a
+	// Because is a backup of the same Cluster that is kept: if it has been deleted, Name must not be deleted. It may be empty for a
 	// backup that has failed.
 	Because string
 }

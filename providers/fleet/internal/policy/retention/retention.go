@@ -62,7 +62,7 @@ func Excess(rules fleetv1.Retention, all []Backup, now time.Time) (excess []Back
 }
 
 // newest returns a function that reports of backups, latest first, whether each is the latest of its period, in the latest limit periods that
-// have a backup. Periods without any do not count: after a pause of a month, daily backups of before are still kept.
+// have a backup. Periods without any do not count: after a pause of a month, the daily backups before it are still kept.
 func newest(limit *int32, period func(time.Time) string) func(time.Time) bool {
 	last, seen := "", int32(0)
 	return func(t time.Time) bool {
