@@ -42,8 +42,9 @@ type Drilled struct {
 // Drill restores a snapshot into a folder that it creates in workDir, starts etcd there, reads all keys below /registry/, stops it, and
 // deletes the folder. Nothing listens, so no client can read the data. progress, unless it is nil, is called after each page.
 //
-// It needs as much space as the snapshot, and memory for etcd's index and for pages of about 8 MiB: 64 MiB for 10,000 objects of 10 KiB. The
-// database itself is mapped. When ctx ends, it stops. Errors are ErrTruncated, ErrDamaged, those of ctx, or why etcd cannot serve the data.
+// It needs as much space as the snapshot, and memory for etcd's index and for pages of about 8 MiB: 64 MiB for 10,000 objects of 10 KiB.
+// The database itself is mapped. When ctx ends, it stops. Errors are ErrTruncated, ErrDamaged, those of ctx, or why etcd cannot serve the
+// data.
 func Drill(ctx context.Context, snapshotPath, workDir string, progress func(Drilled)) (Drilled, error) {
 	folder, err := os.MkdirTemp(workDir, "drill-")
 	if err != nil {

@@ -117,10 +117,10 @@ func TestResponses(t *testing.T) {
 	store := server.store(t, nil)
 	for _, tc := range tests {
 		t.Run(fmt.Sprint(tc.status, tc.code), func(t *testing.T) {
-			server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
+			server.set(func(w http.ResponseWriter, _ *http.Request) bool {
 				refuse(w, tc.status, tc.code, "key "+secretKey+"\n"+strings.Repeat("x", 5000))
 				return true
-			}
+			})
 			_, getErr := store.Get(t.Context(), "a")
 			for name, err := range map[string]error{
 				"Put": store.Put(t.Context(), "a", strings.NewReader("")), "Get": getErr, "Check": store.Check(t.Context()),
@@ -189,12 +189,12 @@ func TestFailedParts(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			server.fault = tc.fault
+			server.set(tc.fault)
 			err := store.Put(ctx, "a", io.LimitReader(zeros{}, partSize+1))
 			if err == nil || kind(err) != tc.want || (tc.want == "" && !errors.Is(err, context.Canceled)) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			server.fault = nil
+			server.set(nil)
 			if all := keys(t, store, ""); len(all) > 0 {
 				t.Errorf("objects: %q", all)
 			}
@@ -297,7 +297,7 @@ func TestNoProgress(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			server.fault = tc.fault
+			server.set(tc.fault)
 			store := server.store(t, func(o *S3Options) { o.Idle = 50 * time.Millisecond })
 			content, err := store.Get(t.Context(), "a")
 			if err == nil {
@@ -338,7 +338,7 @@ func TestNoProgress(t *testing.T) {
 func TestSlowButMoving(t *testing.T) {
 	server := newServer(t)
 	const pieces = 12
-	server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
+	server.set(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		for range pieces {
 			_, _ = io.WriteString(w, "x")
@@ -346,7 +346,7 @@ func TestSlowButMoving(t *testing.T) {
 			<-time.After(25 * time.Millisecond) // In sum more than the time without progress.
 		}
 		return true
-	}
+	})
 	store := server.store(t, func(o *S3Options) { o.Idle = 200 * time.Millisecond })
 	if got := get(t, store, "a"); len(got) != pieces {
 		t.Errorf("got %q", got)
@@ -359,10 +359,10 @@ func TestRedirects(t *testing.T) {
 	defer elsewhere.Close()
 	server := newServer(t)
 	for _, status := range []int{301, 302, 307, 308} {
-		server.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		server.set(func(w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, elsewhere.URL+r.URL.Path, status)
 			return true
-		}
+		})
 		store := server.store(t, nil)
 		_, getErr := store.Get(t.Context(), "a")
 		for _, err := range []error{getErr, store.Put(t.Context(), "a", strings.NewReader("x")), store.Check(t.Context())} {
@@ -394,7 +394,7 @@ func TestCABundle(t *testing.T) {
 // TestLargeResponse lets the service send an endless list.
 func TestLargeResponse(t *testing.T) {
 	server := newServer(t)
-	server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
+	server.set(func(w http.ResponseWriter, _ *http.Request) bool {
 		_, _ = io.WriteString(w, "<ListBucketResult><Name>")
 		for n := 0; n < 4*maxResponse; n += 1 << 20 {
 			if _, err := io.WriteString(w, strings.Repeat("x", 1<<20)); err != nil {
@@ -402,7 +402,7 @@ func TestLargeResponse(t *testing.T) {
 			}
 		}
 		return true
-	}
+	})
 	if err := server.store(t, nil).List(t.Context(), "", func(Entry) error { return nil }); err == nil {
 		t.Error("an endless list is accepted")
 	}
@@ -412,7 +412,7 @@ func TestLargeResponse(t *testing.T) {
 func TestMemory(t *testing.T) {
 	const size, most = 64 << 20, 12 << 20
 	server := newServer(t)
-	server.fault = func(w http.ResponseWriter, r *http.Request) bool {
+	server.set(func(w http.ResponseWriter, r *http.Request) bool {
 		_, _ = io.Copy(io.Discard, r.Body)
 		switch {
 		case r.Method == http.MethodGet:
@@ -426,7 +426,7 @@ func TestMemory(t *testing.T) {
 			w.Header().Set("ETag", "1")
 		}
 		return true
-	}
+	})
 	store := server.store(t, nil)
 	heap := func() int64 {
 		runtime.GC()
@@ -472,14 +472,14 @@ func TestRetries(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *S3Options) { o.attempts = 0 })
 	busy := true
-	server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
+	server.set(func(w http.ResponseWriter, _ *http.Request) bool {
 		if !busy {
 			return false
 		}
 		busy = false
 		refuse(w, 503, "SlowDown", "busy")
 		return true
-	}
+	})
 	put(t, store, "a", "content")
 	if got := string(get(t, store, "a")); got != "content" {
 		t.Errorf("got %q", got)

@@ -30,11 +30,20 @@ const (
 type server struct {
 	*httptest.Server
 	backend http.Handler
-	// fault answers a request instead of the service, if it returns true.
-	fault func(w http.ResponseWriter, r *http.Request) bool
 
 	mutex    sync.Mutex
 	requests []string
+	// fault answers a request instead of the service, if it returns true.
+	fault fault
+}
+
+type fault = func(w http.ResponseWriter, r *http.Request) bool
+
+// set sets the fault of further requests.
+func (s *server) set(f fault) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.fault = f
 }
 
 func newServer(t *testing.T) *server {
@@ -73,8 +82,9 @@ func (s *server) store(t *testing.T, change func(o *S3Options)) *S3 {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	fault := s.fault
 	s.mutex.Unlock()
-	if s.fault != nil && s.fault(w, r) {
+	if fault != nil && fault(w, r) {
 		return
 	}
 	if code := verify(r); code == "AuthorizationHeaderMalformed" {
