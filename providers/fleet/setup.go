@@ -40,7 +40,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.policies, "etcdbackuppolicy-concurrency", 5, "Number of EtcdBackupPolicies to process at the same time")
 	fs.IntVar(&f.backups, "etcdbackup-concurrency", 10, "Number of EtcdBackups to make or verify at the same time")
 	fs.IntVar(&f.bytesPerSecond, "backup-rate-limit", 50<<20, "Number of bytes per second that are read from one etcd member")
-	fs.StringVar(&f.dataDir, "data-dir", "", "Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
+	fs.StringVar(&f.dataDir, "data-dir", "",
+		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
 	fs.StringVar(&f.workDir, "work-dir", "",
 		"Directory for snapshots while they are verified, unencrypted. Defaults to the directory for temporary files")
 	f.workloads.AddTo(fs)

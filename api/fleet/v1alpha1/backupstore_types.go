@@ -30,7 +30,7 @@ const (
 	// AccessKeyIDKey is the key of the access key's ID.
 	AccessKeyIDKey = "accessKeyID"
 	// SecretAccessKeyKey is the key of the access key itself.
-	SecretAccessKeyKey = "secretAccessKey" //nolint:gosec // The name of a key.
+	SecretAccessKeyKey = "secretAccessKey"
 	// SessionTokenKey is the key of a token that temporary credentials need.
 	SessionTokenKey = "sessionToken"
 )

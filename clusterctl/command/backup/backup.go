@@ -187,7 +187,8 @@ func (o *Options) follow(ctx context.Context, m *management.Cluster, key types.N
 		b, err := o.changed(ctx, m, key, &said)
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("EtcdBackup %s has not ended after %s; it goes on: see `clusterctl get backups -n %s`", key.Name, o.Timeout, key.Namespace)
+			return fmt.Errorf("EtcdBackup %s has not ended after %s; it goes on: see `clusterctl get backups -n %s`",
+				key.Name, o.Timeout, key.Namespace)
 		case err != nil:
 			return fmt.Errorf("cannot read EtcdBackup %s: %w", key, err)
 		case b == nil:

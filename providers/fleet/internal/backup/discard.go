@@ -21,7 +21,8 @@ const deleteForMove = "clusterctl.cluster.x-k8s.io/delete-for-move"
 // discardRetry is how often the deletion of an archive is tried: nothing announces that a store works again.
 const discardRetry = time.Minute
 
-// discard deletes the archive, unless it must be kept. The archives of a namespace that is deleted as a whole are kept: what can restore its
+// discard deletes the archive, unless it must be kept. The archives of a namespace that is deleted as a whole are kept: what can
+// restore its
 // clusters does not go with them.
 func (c *Controller) discard(ctx context.Context, s *scope) (step.Result, error) {
 	b := s.backup

@@ -139,8 +139,8 @@ type sending struct {
 	target  store.Store
 }
 
-// send writes the archive to the store, and a description beside it, which has no secrets: it finds archives again after the EtcdBackups are
-// lost.
+// send writes the archive to the store, and a description beside it, which has no secrets: by it, archives are found after their
+// EtcdBackups were lost.
 func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	secrets, err := c.secrets(ctx, clusterKey(s.backup))
 	if err != nil {

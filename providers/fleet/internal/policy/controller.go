@@ -48,7 +48,8 @@ func (c *Controller) declared() step.Controller[*fleetv1.EtcdBackupPolicy, *scop
 		Name: "etcdbackuppolicy",
 		New:  func() *fleetv1.EtcdBackupPolicy { return &fleetv1.EtcdBackupPolicy{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, c.inNamespace, predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(selectionChanges))),
+			step.Mapped(&clusterv1.Cluster{}, c.inNamespace,
+				predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(selectionChanges))),
 			step.Mapped(&fleetv1.EtcdBackup{}, ofBackup, predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(backupChanges))),
 		},
 		Scope: c.scope,
@@ -91,7 +92,8 @@ func (c *Controller) scope(ctx context.Context, policy *fleetv1.EtcdBackupPolicy
 		return s, nil
 	}
 	clusters := &clusterv1.ClusterList{}
-	if err := c.Client.List(ctx, clusters, client.InNamespace(policy.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := c.Client.List(ctx, clusters, client.InNamespace(policy.Namespace),
+		client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, fmt.Errorf("listing Clusters: %w", err)
 	}
 	s.clusters = clusters.Items

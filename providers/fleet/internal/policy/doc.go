@@ -1,4 +1,5 @@
-// Package policy reconciles EtcdBackupPolicies: it creates EtcdBackups of the selected Clusters when they are due, and deletes those that are
+// Package policy reconciles EtcdBackupPolicies: it creates EtcdBackups of the selected Clusters when they are due, and deletes
+// those that are
 // no longer to be kept.
 //
 // The steps, in order, and what each guarantees:

@@ -38,9 +38,9 @@ func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 // record sets the numbers in the status.
 func (s *scope) record() {
 	status := &s.policy.Status
-	status.Clusters = ptr.To(int32(len(s.clusters)))                      //nolint:gosec // There are not as many Clusters.
-	status.Current = ptr.To(int32(len(s.clusters) - len(s.plan.Overdue))) //nolint:gosec // There are not as many Clusters.
-	status.Failed = ptr.To(int32(s.plan.Failed))                          //nolint:gosec // There are not as many Clusters.
+	status.Clusters = ptr.To(int32(len(s.clusters)))
+	status.Current = ptr.To(int32(len(s.clusters) - len(s.plan.Overdue)))
+	status.Failed = ptr.To(int32(s.plan.Failed))
 	status.OldestSuccessTime = timeOrNil(s.plan.Oldest)
 }
 

@@ -1,7 +1,9 @@
-// Package plan decides what an EtcdBackupPolicy does: which backups are created and deleted now, when there is something to do again, and how
+// Package plan decides what an EtcdBackupPolicy does: which backups are created and deleted now, when there is something to do
+// again, and how
 // the policy is doing. It is a pure function of the policy, the Clusters that it selects, and their backups.
 //
-// When backups are due is computed in package schedule, which are kept in package retention. Reading and writing belongs in package policy.
+// When backups are due is computed in package schedule, which are kept in package retention. Reading and writing belongs in
+// package policy.
 package plan
 
 import (
@@ -22,7 +24,8 @@ const (
 	DefaultConcurrent = 4
 	// DefaultTimeout is BackupSettings.TimeoutSeconds if it is not set.
 	DefaultTimeout = time.Hour
-	// future is how far ahead the due time of a backup may be: clocks of managers differ. One further ahead is from a clock that was wrong,
+	// future is how far ahead the due time of a backup may be: clocks of managers differ. One further ahead is from a clock that
+	// was wrong,
 	// and must not stop backups until then.
 	future = 5 * time.Minute
 )

@@ -29,7 +29,8 @@ type Backup struct {
 	Failed bool
 }
 
-// Excess returns the backups of one Cluster that no rule keeps, oldest first, and the latest one that has not failed, which is always kept;
+// Excess returns the backups of one Cluster that no rule keeps, oldest first, and the latest one that has not failed, which is
+// always kept;
 // empty if there is none. A backup that has not failed is kept by any rule; of those that have failed, the latest few are kept.
 func Excess(rules fleetv1.Retention, all []Backup, now time.Time) (excess []Backup, latest string) {
 	all = slices.Clone(all)
@@ -61,7 +62,8 @@ func Excess(rules fleetv1.Retention, all []Backup, now time.Time) (excess []Back
 	return excess, latest
 }
 
-// newest returns a function that reports of backups, latest first, whether each is the latest of its period, in the latest limit periods that
+// newest returns a function that reports of backups, latest first, whether each is the latest of its period, in the latest limit
+// periods that
 // have a backup. Periods without any do not count: after a pause of a month, the daily backups before it are still kept.
 func newest(limit *int32, period func(time.Time) string) func(time.Time) bool {
 	last, seen := "", int32(0)

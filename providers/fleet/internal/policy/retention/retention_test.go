@@ -17,7 +17,7 @@ import (
 func backups(t *testing.T, text string) []Backup {
 	t.Helper()
 	var all []Backup
-	for _, name := range strings.Fields(text) {
+	for _, name := range strings.FieldsSeq(text) {
 		when, failed := strings.CutSuffix(name, "!")
 		at, err := time.Parse("2006-01-02T15", "2026-"+when)
 		if err != nil {
@@ -74,7 +74,7 @@ func TestExcess(t *testing.T) {
 // TestStable checks for random rules and backups that what is kept once is not excess when the excess is gone: a policy reaches a state in
 // which it deletes nothing.
 func TestStable(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // Reproducible cases.
+	random := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	some := func(n int32) *int32 {
 		if random.IntN(2) == 0 {

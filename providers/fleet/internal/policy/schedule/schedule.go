@@ -105,6 +105,6 @@ func (s Schedule) offset(cluster types.UID) time.Duration {
 		return 0
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(cluster))                       // It never fails.
-	return time.Duration(h.Sum64()%seconds) * time.Second //nolint:gosec // It is less than a spread of days.
+	_, _ = h.Write([]byte(cluster)) // It never fails.
+	return time.Duration(h.Sum64()%seconds) * time.Second
 }
