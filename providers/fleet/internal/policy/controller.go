@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/policy/plan"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -109,13 +110,19 @@ func (c *Controller) scope(ctx context.Context, policy *fleetv1.EtcdBackupPolicy
 // since returns when backups of a Cluster became possible; zero if they are not.
 func since(c *clusterv1.Cluster) time.Time {
 	initialized := report.Get(c, clusterv1.ClusterControlPlaneInitializedCondition)
-	if !c.DeletionTimestamp.IsZero() || !ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) {
+	if !c.DeletionTimestamp.IsZero() || !ready(c) {
 		return time.Time{}
 	}
 	if initialized == nil || initialized.Status != metav1.ConditionTrue {
 		return c.CreationTimestamp.Time
 	}
 	return initialized.LastTransitionTime.Time
+}
+
+// ready reports whether a Cluster has a control plane.
+func ready(c *clusterv1.Cluster) bool {
+	return ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) ||
+		condition.IsTrue(c, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 }
 
 // selectionChanges reports whether a change of a Cluster changes which backups are made.

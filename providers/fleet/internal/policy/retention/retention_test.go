@@ -17,7 +17,7 @@ import (
 func backups(t *testing.T, text string) []Backup {
 	t.Helper()
 	var all []Backup
-	for _, name := range strings.FieldsSeq(text) {
+	for name := range strings.FieldsSeq(text) {
 		when, failed := strings.CutSuffix(name, "!")
 		at, err := time.Parse("2006-01-02T15", "2026-"+when)
 		if err != nil {
