@@ -17,7 +17,7 @@ func Defaults() []Provider {
 		{clusterctlv1.ControlPlaneProviderType, controlPlaneRepos()},
 		{clusterctlv1.InfrastructureProviderType, infrastructureRepos()},
 		{clusterctlv1.IPAMProviderType, map[string]string{"in-cluster": "kubernetes-sigs/cluster-api-ipam-provider-in-cluster"}},
-		{clusterctlv1.AddonProviderType, map[string]string{"helm": "kubernetes-sigs/cluster-api-addon-provider-helm"}},
+		{clusterctlv1.AddonProviderType, map[string]string{"helm": "kubernetes-sigs/cluster-api-addon-provider-helm", "fleet": own}},
 	} {
 		for name, repo := range group.repos {
 			file := Word(group.t) + "-components.yaml"

@@ -10,6 +10,7 @@ import (
 	kubeadmbootstrap "sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm"
 	kubeadmcontrolplane "sigs.k8s.io/cluster-api/providers/control-plane-kubeadm"
 	"sigs.k8s.io/cluster-api/providers/core"
+	"sigs.k8s.io/cluster-api/providers/fleet"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster"
@@ -32,6 +33,7 @@ func constructors() []func() manager.Component {
 		inmemory.NewComponent,
 		docker.NewComponent,
 		incluster.NewComponent,
+		fleet.NewComponent,
 		testextension.NewComponent,
 		operator.NewComponent,
 	}

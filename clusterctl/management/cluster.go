@@ -25,6 +25,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 )
 
 const (
@@ -67,7 +68,7 @@ type Cluster struct {
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1beta1.AddToScheme(scheme),
-		controlplanev1beta1.AddToScheme(scheme)); err != nil {
+		controlplanev1beta1.AddToScheme(scheme), fleetv1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return scheme, nil

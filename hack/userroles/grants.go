@@ -46,6 +46,9 @@ func policies() map[string]policy {
 		}},
 		"infrastructure-in-memory": {},
 		"ipam-in-cluster":          {},
+		"fleet":                    {edit: []grant{
+			{[]string{"etcdbackups"}, []string{create}},
+		}},
 		// With these kinds, users become root on the host of the containers.
 		"infrastructure-docker": {readOnly: true},
 		// With these kinds, users install any program with any permission.

@@ -27,7 +27,7 @@ const (
 func Managers() []string {
 	return []string{
 		"cluster-api-controller", "kubeadm-bootstrap-controller", "kubeadm-control-plane-controller", "capim-manager", "capd-manager",
-		"capi-ipam-in-cluster-controller", "test-extension", "cluster-api-operator",
+		"capi-ipam-in-cluster-controller", "capi-fleet-controller", "test-extension", "cluster-api-operator",
 	}
 }
 

@@ -61,6 +61,11 @@ func IPAM() Program {
 	return Program{Name: "capi-ipam-in-cluster-controller", Component: "ipam-in-cluster"}
 }
 
+// Fleet returns the manager of the fleet provider.
+func Fleet() Program {
+	return Program{Name: "capi-fleet-controller", Component: "fleet"}
+}
+
 // Operator returns the operator, which installs providers.
 func Operator() Program {
 	return Program{Name: "cluster-api-operator", Component: operator}

@@ -30,7 +30,7 @@ const (
 	// AccessKeyIDKey is the key of the access key's ID.
 	AccessKeyIDKey = "accessKeyID"
 	// SecretAccessKeyKey is the key of the access key itself.
-	SecretAccessKeyKey = "secretAccessKey" //nolint:gosec // The name of a key.
+	SecretAccessKeyKey = "secretAccessKey"
 	// SessionTokenKey is the key of a token that temporary credentials need.
 	SessionTokenKey = "sessionToken"
 )
@@ -42,7 +42,7 @@ type BackupStoreSpec struct {
 	// +optional
 	S3 *S3Store `json:"s3,omitempty"`
 
-	// directory is a directory that the manager can access: on the host of capi, or a mounted volume.
+	// directory is a directory that the manager can access: in the data directory of capi, or in a volume.
 	// +optional
 	Directory *DirectoryStore `json:"directory,omitempty"`
 }
@@ -91,12 +91,11 @@ type S3Store struct {
 
 // DirectoryStore is a directory.
 type DirectoryStore struct {
-	// path is the absolute path of the directory. It must exist, and be below the directory that the manager's flag
-	// --backup-directories allows.
+	// path is the path of the directory, such as nightly, relative to the manager's flag --data-dir. It is created if it does not exist.
 	// +required
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^/`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$`
 	Path string `json:"path,omitempty"`
 }
 

@@ -5,11 +5,12 @@ import (
 )
 
 const (
-	// EtcdBackupFinalizer, on EtcdBackups, is removed when the archive has been deleted, or is to be kept.
+	// EtcdBackupFinalizer is on EtcdBackups, and removed when the archive has been deleted, or must be kept.
 	EtcdBackupFinalizer = "fleet.cluster.x-k8s.io/archive"
-	// PolicyLabel, on EtcdBackups, is the name of the EtcdBackupPolicy that created it.
+	// PolicyLabel is the label with the name of the EtcdBackupPolicy that created an EtcdBackup. The annotation of this name has it,
+	// too, even if it is too long for a label.
 	PolicyLabel = "fleet.cluster.x-k8s.io/policy"
-	// SlotAnnotation, on EtcdBackups of a policy, is the time, in RFC 3339, for which it was due.
+	// SlotAnnotation is the annotation of EtcdBackups of a policy with the time, in RFC 3339, for which it was due.
 	SlotAnnotation = "fleet.cluster.x-k8s.io/due"
 )
 
@@ -215,7 +216,7 @@ type SnapshotStatus struct {
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// revision is etcd's revision.
+	// revision is etcd's revision: that of the snapshot once it is verified by Opened or Restored, before that the one when it began.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
 

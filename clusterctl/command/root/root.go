@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/command/backup"
 	"sigs.k8s.io/cluster-api/clusterctl/command/convert"
 	"sigs.k8s.io/cluster-api/clusterctl/command/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
@@ -82,7 +83,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		commands  []*cobra.Command
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
-			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newWait(f), move.NewCmd(f, nil), newUpgrade(f),
+			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newWait(f), move.NewCmd(f, nil), newUpgrade(f), backup.NewCmd(f, nil),
 			newDelete(f), newOperator(f), newRollout(f, "rollout"), plan.NewPlan(f, nil), newTakeover(f),
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},

@@ -147,7 +147,7 @@ func newGet(f *factory.Factory) *cobra.Command {
 		Short:   "Get info from a management or a workload cluster",
 		Long:    "Get information from a management or a workload cluster.",
 		Example: "  # Get the kubeconfig of a workload cluster\n  clusterctl get kubeconfig my-cluster",
-	}, get.NewClusters(f, nil), get.NewKubeconfig(f, nil))
+	}, get.NewClusters(f, nil), get.NewBackups(f, nil), get.NewKubeconfig(f, nil))
 }
 
 func newOperator(f *factory.Factory) *cobra.Command {

@@ -87,6 +87,8 @@ type View struct {
 	DatabaseSize int64
 	// RaftIndex is the index of the latest entry in the queried member's log. RaftTerm is the term of its election.
 	RaftIndex, RaftTerm uint64
+	// Revision is the revision of the queried member's database.
+	Revision int64
 	// Alarms are the alarms of the queried member, for example NOSPACE.
 	Alarms []string
 }
@@ -148,6 +150,7 @@ func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 			ID: identify(state.Header, node, all), ClusterID: state.Header.GetClusterId(), LeaderID: state.Leader,
 			Version: state.Version, Members: all,
 			DatabaseSize: state.DbSize, RaftIndex: state.RaftIndex, RaftTerm: state.RaftTerm,
+			Revision: state.Header.GetRevision(),
 		}
 		if len(state.Errors) == 0 {
 			return nil

@@ -39,7 +39,7 @@ func (c *Cluster) Snapshot(ctx context.Context, node string) (*Snapshot, error) 
 	s.stall = c.options.Clock.AfterFunc(SnapshotStall, func() { cancel(errStalled) })
 	context.AfterFunc(ctx, func() {
 		s.stall.Stop()
-		_ = conn.Close() // Nothing is sent any more.
+		_ = conn.Close() // The stream has ended.
 	})
 	if s.stream, err = etcdserverpb.NewMaintenanceClient(conn).Snapshot(ctx, &etcdserverpb.SnapshotRequest{}); err != nil {
 		err = s.failed(err)

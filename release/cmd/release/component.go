@@ -16,7 +16,7 @@ import (
 type component struct {
 	// Label is the provider label, which also names the folder in a repository.
 	Label string `json:"label"`
-	// Type is the provider type: core, bootstrap, control-plane, infrastructure, ipam or runtime-extension; or operator, which is no
+	// Type is the provider type: core, bootstrap, control-plane, infrastructure, ipam, runtime-extension or addon; or operator, which is no
 	// provider.
 	Type      string `json:"type"`
 	Namespace string `json:"namespace"`
@@ -27,6 +27,10 @@ type component struct {
 	FeatureGates map[string]string `json:"featureGates,omitempty"`
 	// WithoutLeader is set if all replicas do the same: then there is no leader election.
 	WithoutLeader bool `json:"withoutLeader,omitempty"`
+	// WithoutWebhook is set if the manager serves no webhooks: then it needs neither a Service nor a certificate.
+	WithoutWebhook bool `json:"withoutWebhook,omitempty"`
+	// Temporary is set if the manager needs a directory for temporary files.
+	Temporary bool `json:"temporary,omitempty"`
 	// Args are flags in addition to those of all managers.
 	Args []string `json:"args,omitempty"`
 	// Aggregate is the label of ClusterRoles that are aggregated into the manager's; empty: none.
@@ -106,5 +110,6 @@ func (c component) ProviderType() string {
 		"infrastructure":    "InfrastructureProvider",
 		"ipam":              "IPAMProvider",
 		"runtime-extension": "RuntimeExtensionProvider",
+		"addon":             "AddonProvider",
 	}[c.Type]
 }

@@ -63,6 +63,7 @@ func TestAssets(t *testing.T) {
 		"infrastructure-components-development.yaml":           {"infrastructure-docker"},
 		"ipam-components.yaml":                                 {"ipam-in-cluster"},
 		"runtime-extension-components.yaml":                    {"runtime-extension-test"},
+		"addon-components.yaml":                                {"addon-fleet"},
 		"operator-components.yaml":                             nil,
 		"cluster-api-operator-2.0.5.tgz":                       nil,
 		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,

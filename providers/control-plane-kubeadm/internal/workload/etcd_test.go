@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/providers/internal/etcd"
 	"sigs.k8s.io/cluster-api/providers/internal/etcd/etcdtest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 )
 
 // withEtcd returns a workload cluster with an Etcd.

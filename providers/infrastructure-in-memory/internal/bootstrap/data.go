@@ -74,6 +74,8 @@ type Data struct {
 	EtcdTag string `json:"etcdTag,omitempty"`
 	// EtcdClient is whether the data has the files for external etcd: its CA, and a client certificate with its key.
 	EtcdClient bool `json:"etcdClient,omitempty"`
+	// Restore is data of etcd that an initializing machine downloads first; nil for none.
+	Restore *Restore `json:"restore,omitempty"`
 	// Problem is why cloud-init or kubeadm rejects the data.
 	Problem string `json:"problem,omitempty"`
 }
@@ -92,13 +94,14 @@ func Read(value []byte, format string) (Data, error) {
 	}
 	files := contents(data.Files)
 	if text, ok := files[ignitionConfigPath]; ok && format == ignitionFormat {
-		return fromFiles(files, text, initLine.MatchString(files[ignitionScriptPath])), nil
+		script := files[ignitionScriptPath]
+		return fromFiles(files, lines(data, script), text, initLine.MatchString(script)), nil
 	}
 	if text, ok := files[initPath]; ok {
-		return fromFiles(files, text, true), nil
+		return fromFiles(files, lines(data, ""), text, true), nil
 	}
 	if text, ok := files[joinPath]; ok {
-		return fromFiles(files, text, false), nil
+		return fromFiles(files, lines(data, ""), text, false), nil
 	}
 	return Data{}, nil
 }
@@ -133,6 +136,9 @@ type configuration struct {
 		} `json:"bootstrapToken"`
 		File json.RawMessage `json:"file"`
 	} `json:"discovery"`
+	NodeRegistration struct {
+		IgnorePreflightErrors []string `json:"ignorePreflightErrors"`
+	} `json:"nodeRegistration"`
 	Etcd struct {
 		Local struct {
 			ImageTag string `json:"imageTag"`
@@ -166,11 +172,22 @@ func UsesExternalEtcd(text string) bool {
 	return readYAML([]byte(text), c) == nil && c.Etcd.External != nil
 }
 
-// fromFiles returns what kubeadm does with its configuration, text, and the files of the machine.
-func fromFiles(files map[string]string, text string, initializes bool) Data {
+// fromFiles returns what a machine with these files and commands does: kubeadm has the configuration text.
+func fromFiles(files map[string]string, commands []string, text string, initializes bool) Data {
+	d, kinds := ofKubeadm(files, text, initializes)
+	registration := kinds["InitConfiguration"]
+	if !initializes {
+		registration = kinds["JoinConfiguration"]
+	}
+	d.readRestore(commands, files, registration)
+	return d
+}
+
+// ofKubeadm returns what kubeadm does with its configuration, text, and the files of the machine, and the configuration by kind.
+func ofKubeadm(files map[string]string, text string, initializes bool) (Data, map[string]*configuration) {
 	kinds, err := configurations(text)
 	if err != nil {
-		return Data{Problem: "kubeadm cannot parse its configuration: invalid YAML"}
+		return Data{Problem: "kubeadm cannot parse its configuration: invalid YAML"}, nil
 	}
 	d := Data{Action: Join, CAHash: hashOf(files[caPath])}
 	d.EtcdClient = files[etcdCAPath] != "" && files[etcdClientPath] != "" && files[etcdClientKeyPath] != ""
@@ -184,12 +201,12 @@ func fromFiles(files map[string]string, text string, initializes bool) Data {
 		d.readJoin(kinds["JoinConfiguration"])
 	}
 	if c := kinds["ClusterConfiguration"]; c != nil && c.CertificatesDir != "" && c.CertificatesDir != defaultCertificates {
-		return d // Users provide the certificates themselves.
+		return d, kinds // Users provide the certificates themselves.
 	}
 	if d.Problem == "" && d.ControlPlane && d.CAHash == "" {
 		d.Problem = "the bootstrap data contains no CA: kubeadm would generate an untrusted one, or fail to join a control plane"
 	}
-	return d
+	return d, kinds
 }
 
 func (d *Data) readJoin(c *configuration) {

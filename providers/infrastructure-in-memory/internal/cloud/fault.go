@@ -23,8 +23,11 @@ func (g *Group) powerOff(e store.Exclusive, machine string) error {
 	return nil
 }
 
-// powerOn restores a machine: its terminating Pods are removed, the others are ready again.
+// powerOn restores a machine, if it exists: its terminating Pods are removed, the others are ready again.
 func (g *Group) powerOn(e store.Exclusive, machine string) error {
+	if !hasKubelet(e, machine) {
+		return nil
+	}
 	if err := e.Modify(e.Get(store.Key{Resource: store.Nodes(), Name: machine}), g.power.markReachable); err != nil {
 		return err
 	}

@@ -47,23 +47,28 @@ func newGroup(o Options, key types.NamespacedName, uid types.UID) (*Group, error
 	if g.Store, err = store.Open(stored); err != nil {
 		return nil, err
 	}
+	return g, g.addNamespaces(string(uid))
+}
+
+// addNamespaces creates the namespaces of every cluster that do not exist, with stable UIDs.
+func (g *Group) addNamespaces(seed string) error {
 	for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		u := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1",
 			"kind":       "Namespace",
 			"metadata": map[string]any{
 				"name":   namespace,
-				"uid":    string(UID(string(uid), key.String(), namespace)),
+				"uid":    string(UID(seed, g.key.String(), namespace)),
 				"labels": map[string]any{"kubernetes.io/metadata.name": namespace},
 			},
 			"spec":   map[string]any{"finalizers": []any{"kubernetes"}},
 			"status": map[string]any{"phase": "Active"},
 		}}
 		if _, err := g.Create(store.Namespaces(), u, store.WriteOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, err
+			return err
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // Key returns namespace and name of the workload cluster.

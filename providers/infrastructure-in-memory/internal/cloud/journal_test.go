@@ -125,6 +125,7 @@ func TestDeadMachinesRecoverAfterRestart(t *testing.T) {
 	directory := t.TempDir()
 	g := open(t, directory, "uid")
 	for _, name := range []string{"m", "n"} {
+		run(t, g, name)
 		if _, err := store.Ensure(g, node(name)); err != nil {
 			t.Fatal(err)
 		}

@@ -101,8 +101,17 @@ func node(name string) *corev1.Node {
 		Status: corev1.NodeStatus{Conditions: machines.NodeConditions(metav1.NewTime(start))}}
 }
 
+// run creates a machine.
+func run(t *testing.T, g *Group, name string) {
+	t.Helper()
+	if _, err := g.EnsureMachine(machines.Spec{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestMachineLosesPowerAndRecovers(t *testing.T) {
 	g, _ := newTestGroup(t)
+	run(t, g, "m")
 	if _, err := store.Ensure(g, node("m")); err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +204,7 @@ func TestNodeOfDeadMachine(t *testing.T) {
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			g, clock := newTestGroup(t)
+			run(t, g, "m")
 			ensure := func() {
 				if _, err := store.Ensure(g, test.node); err != nil {
 					t.Fatal(err)

@@ -40,6 +40,8 @@ var (
 	ErrNoQuorum = errors.New("etcdserver: request timed out")
 	// ErrPeerURLExists: a stale member has the peer URL of the machine, which derives from its name.
 	ErrPeerURLExists = errors.New("etcdserver: Peer URLs already exists")
+	// ErrNoPeer: no living member has a peer URL that reaches it. After a restore, it has to be updated first.
+	ErrNoPeer = errors.New("cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs")
 )
 
 // Machine is the machine of a member, identified by its UID.
@@ -56,6 +58,8 @@ type Member struct {
 	ID uint64
 	// Machine is where it runs or ran: without MemberRemove, a member remains after its machine is deleted.
 	Machine Machine
+	// PeerURLs are where other members reach it, according to the cluster.
+	PeerURLs []string
 	// Alive is whether it responds.
 	Alive bool
 }
@@ -86,8 +90,11 @@ func Join(g *cloud.Group, m Machine) error {
 			return nil, ErrNoCluster
 		}
 		for i := range s.Clusters {
-			if s.Clusters[i].hasQuorum(g) {
-				return &s.Clusters[i], nil
+			if c := &s.Clusters[i]; c.hasQuorum(g) {
+				if !c.reachable(g) {
+					return nil, ErrNoPeer
+				}
+				return c, nil
 			}
 		}
 		return nil, ErrNoQuorum
@@ -123,7 +130,7 @@ func start(g *cloud.Group, m Machine, into func(*state) (*clusterState, error)) 
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(c.Members, func(other memberState) bool { return other.Name == m.Name }) {
+		if slices.ContainsFunc(c.Members, func(other memberState) bool { return slices.Contains(other.peerURLs(), peerURL(m.Name)) }) {
 			return ErrPeerURLExists
 		}
 		member := memberState{ID: id(string(g.UID()), string(m.UID), m.Name), Name: m.Name, Machine: m.UID}
@@ -191,7 +198,9 @@ func elected(g *cloud.Group) (*state, error) {
 func (c *clusterState) toCluster(g *cloud.Group) Cluster {
 	result := Cluster{ID: c.ID, Term: c.Term}
 	for _, m := range c.Members {
-		result.Members = append(result.Members, Member{ID: m.ID, Machine: Machine{Name: m.Name, UID: m.Machine}, Alive: m.alive(g)})
+		result.Members = append(result.Members, Member{
+			ID: m.ID, Machine: Machine{Name: m.Name, UID: m.Machine}, PeerURLs: m.peerURLs(), Alive: m.alive(g),
+		})
 	}
 	slices.SortFunc(result.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	if result.HasQuorum() {
@@ -252,6 +261,19 @@ func Remove(g *cloud.Group, cluster, member uint64) error {
 	})
 	if err != nil {
 		return fmt.Errorf("remove a member: %w", err)
+	}
+	return nil
+}
+
+// setPeerURLs changes where other members reach a member.
+func setPeerURLs(g *cloud.Group, cluster, member uint64, urls []string) error {
+	err := change(g, cluster, func(c *clusterState) {
+		if i := c.index(member); i >= 0 {
+			c.Members[i].PeerURLs = urls
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("change peer URLs: %w", err)
 	}
 	return nil
 }

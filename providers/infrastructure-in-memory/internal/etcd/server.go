@@ -7,22 +7,18 @@ import (
 	"math"
 	"net/http"
 	"path"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/blang/semver/v4"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/pkg/v3/types"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
-	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
@@ -55,41 +51,65 @@ type targetKey struct{}
 // NewServer returns a Server. observe, which may be nil, is called for every call.
 func NewServer(observe func(Call)) *Server {
 	s := &Server{observe: observe}
-	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
+	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.intercept), grpc.StreamInterceptor(s.interceptStream))
 	etcdserverpb.RegisterClusterServer(s.grpc, &clusterServer{})
-	etcdserverpb.RegisterMaintenanceServer(s.grpc, &maintenanceServer{})
+	etcdserverpb.RegisterMaintenanceServer(s.grpc, &maintenanceServer{slots: make(chan struct{}, maxDatabases)})
 	etcdserverpb.RegisterKVServer(s.grpc, &kvServer{})
 	return s
 }
 
 // Serve handles a gRPC request over HTTP/2 for the member on a node. The caller has authenticated the client.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, g *cloud.Group, node string) {
+	if r.URL.Path == snapshotMethod {
+		// Only connections in tests do not support deadlines.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(snapshotTimeout))
+	}
 	ctx := context.WithValue(r.Context(), targetKey{}, target{group: g, node: node})
 	s.grpc.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// intercept handles what is common to all calls: faults and unavailable members.
-func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// intercept handles what is common to all calls.
+func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
+	err = s.handle(ctx, info.FullMethod, func(legacy bool) (err error) {
+		if legacy {
+			response, err = legacyIntercept(ctx, req, info, handler)
+		} else {
+			response, err = handler(ctx, req)
+		}
+		return err
+	})
+	return response, err
+}
+
+// interceptStream is intercept for streams.
+func (s *Server) interceptStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return s.handle(stream.Context(), info.FullMethod, func(legacy bool) error {
+		if legacy {
+			return status.Error(codes.Unimplemented, "not implemented")
+		}
+		return handler(server, stream)
+	})
+}
+
+// handle calls a function for a call, unless a fault is injected or the member is unavailable. legacy is whether an old etcd is emulated.
+func (s *Server) handle(ctx context.Context, method string, do func(legacy bool) error) error {
 	at := ctx.Value(targetKey{}).(target)
 	began := at.group.Now()
-	response, err := func() (response any, err error) {
+	err := func() (err error) {
 		// The call runs on a goroutine of gRPC, where a panic would crash the process.
-		defer failsafe.Recover(info.FullMethod, &err)
+		defer failsafe.Recover(method, &err)
 		if err := at.group.InjectFaults(ctx); err != nil {
-			return nil, status.Error(codes.Unavailable, err.Error())
+			return status.Error(codes.Unavailable, err.Error())
 		}
 		if _, _, err := self(ctx); err != nil {
-			return nil, err
+			return err
 		}
-		if at.group.Faults().Emulate == faults.EmulateV17 {
-			return legacyIntercept(ctx, req, info, handler)
-		}
-		return handler(ctx, req)
+		return do(at.group.Faults().Emulate == faults.EmulateV17)
 	}()
 	if s.observe != nil {
-		s.observe(Call{Cluster: at.group, Method: info.FullMethod, Code: status.Code(err), Duration: at.group.Now().Sub(began)})
+		s.observe(Call{Cluster: at.group, Method: method, Code: status.Code(err), Duration: at.group.Now().Sub(began)})
 	}
-	return response, err
+	return err
 }
 
 // legacyIntercept emulates the etcd of Cluster API v1.7's in-memory provider: it supports five calls, and two of them do not
@@ -137,12 +157,15 @@ func self(ctx context.Context) (Cluster, Member, error) {
 }
 
 func (c Cluster) header(ctx context.Context, m Member) *etcdserverpb.ResponseHeader {
-	return &etcdserverpb.ResponseHeader{ClusterId: c.ID, MemberId: m.ID, Revision: revision(ctx), RaftTerm: c.Term}
+	return c.headerAt(m, ctx.Value(targetKey{}).(target).group.Revision())
 }
 
-func revision(ctx context.Context) int64 {
-	return int64(ctx.Value(targetKey{}).(target).group.Revision() & math.MaxInt64)
+func (c Cluster) headerAt(m Member, revision uint64) *etcdserverpb.ResponseHeader {
+	return &etcdserverpb.ResponseHeader{ClusterId: c.ID, MemberId: m.ID, Revision: signed(revision), RaftTerm: c.Term}
 }
+
+// signed returns a revision as etcd has it.
+func signed(revision uint64) int64 { return int64(revision & math.MaxInt64) }
 
 func (c Cluster) list() []*etcdserverpb.Member {
 	members := make([]*etcdserverpb.Member, 0, len(c.Members))
@@ -150,7 +173,7 @@ func (c Cluster) list() []*etcdserverpb.Member {
 		members = append(members, &etcdserverpb.Member{
 			ID:         m.ID,
 			Name:       m.Machine.Name,
-			PeerURLs:   []string{"https://" + m.Machine.Name + ":2380"},
+			PeerURLs:   m.PeerURLs,
 			ClientURLs: []string{"https://" + m.Machine.Name + ":2379"},
 		})
 	}
@@ -201,95 +224,36 @@ func (*clusterServer) MemberRemove(ctx context.Context, r *etcdserverpb.MemberRe
 	return &etcdserverpb.MemberRemoveResponse{Header: c.header(ctx, m), Members: remaining.list()}, nil
 }
 
-// maintenanceServer is etcd's Maintenance service.
-type maintenanceServer struct {
-	etcdserverpb.UnimplementedMaintenanceServer
-}
-
-// Status returns the status of the responding member. The raft index is the store's revision, which grows with every
-// write.
-func (*maintenanceServer) Status(ctx context.Context, _ *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
-	c, m, err := self(ctx)
+// MemberUpdate changes the peer URLs of a member, as after a restore.
+func (*clusterServer) MemberUpdate(ctx context.Context, r *etcdserverpb.MemberUpdateRequest) (*etcdserverpb.MemberUpdateResponse, error) {
+	urls, err := types.NewURLs(r.PeerURLs)
 	if err != nil {
-		return nil, err
+		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}
-	_, bytes := ctx.Value(targetKey{}).(target).group.Size()
-	index := uint64(revision(ctx))
-	version := versionOf(ctx.Value(targetKey{}).(target).group, m.Machine)
-	response := &etcdserverpb.StatusResponse{
-		Header:           c.header(ctx, m),
-		Version:          version.String(),
-		StorageVersion:   fmt.Sprintf("%d.%d.0", version.Major, version.Minor),
-		DbSize:           int64(bytes),
-		DbSizeInUse:      int64(bytes),
-		Leader:           c.Leader,
-		RaftIndex:        index,
-		RaftAppliedIndex: index,
-		RaftTerm:         c.Term,
-	}
-	if c.Leader == 0 {
-		response.Errors = []string{"etcdserver: no leader"}
-	}
-	return response, nil
-}
-
-// versionOf returns the version of etcd on a machine: that of the image of its Pod, or else the newest one.
-func versionOf(g *cloud.Group, m Machine) semver.Version {
-	if pod, err := store.Get[corev1.Pod](g, metav1.NamespaceSystem, podPrefix+m.Name); err == nil && len(pod.Spec.Containers) > 0 {
-		image := pod.Spec.Containers[0].Image
-		if v, ok := kubeadm.ParseEtcd(image[strings.LastIndex(image, ":")+1:]); ok {
-			return v
-		}
-	}
-	v, _ := kubeadm.ParseEtcd(kubeadm.DefaultEtcdTag("")) // It is valid.
-	return v
-}
-
-// Alarm lists and disarms alarms. There are never any.
-func (*maintenanceServer) Alarm(ctx context.Context, r *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
-	if r.Action == etcdserverpb.AlarmRequest_ACTIVATE {
-		return nil, status.Error(codes.Unimplemented, "activating alarms is not supported")
-	}
-	c, m, err := self(ctx)
+	c, _, err := self(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !c.HasQuorum() {
 		return nil, rpctypes.ErrGRPCTimeout
 	}
-	return &etcdserverpb.AlarmResponse{Header: c.header(ctx, m)}, nil
-}
-
-// Defragment has nothing to do.
-func (*maintenanceServer) Defragment(ctx context.Context, _ *etcdserverpb.DefragmentRequest) (*etcdserverpb.DefragmentResponse, error) {
-	c, m, err := self(ctx)
-	if err != nil {
-		return nil, err
+	if _, found := c.byID(r.ID); !found {
+		return nil, rpctypes.ErrGRPCMemberNotFound
 	}
-	return &etcdserverpb.DefragmentResponse{Header: c.header(ctx, m)}, nil
-}
-
-// MoveLeader makes another member the leader. Only the leader accepts it.
-func (*maintenanceServer) MoveLeader(ctx context.Context, r *etcdserverpb.MoveLeaderRequest) (*etcdserverpb.MoveLeaderResponse, error) {
-	c, m, err := self(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if m.ID != c.Leader {
-		return nil, rpctypes.ErrGRPCNotLeader
-	}
-	next, found := c.byID(r.TargetID)
-	if !found || !next.Alive {
-		return nil, rpctypes.ErrGRPCBadLeaderTransferee
-	}
-	if next.ID != m.ID {
-		g := ctx.Value(targetKey{}).(target).group
-		from := g.Now().UTC().Format(time.RFC3339)
-		if err := errors.Join(lead(g, c.ID, next.ID), annotate(g, next.Machine, LeaderFromAnnotation, from)); err != nil {
-			return nil, status.Error(codes.Internal, err.Error())
+	for _, other := range c.without(r.ID).Members {
+		if slices.ContainsFunc(urls.StringSlice(), func(u string) bool { return slices.Contains(other.PeerURLs, u) }) {
+			return nil, rpctypes.ErrGRPCPeerURLExist
 		}
 	}
-	return &etcdserverpb.MoveLeaderResponse{Header: c.header(ctx, m)}, nil
+	g := ctx.Value(targetKey{}).(target).group
+	if err := setPeerURLs(g, c.ID, r.ID, urls.StringSlice()); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &etcdserverpb.MemberUpdateResponse{Header: c.header(ctx, m), Members: c.list()}, nil
 }
 
 // kvServer is etcd's key-value service. It has no keys; reads succeed because clients use them as health checks.

@@ -41,6 +41,18 @@ type memberState struct {
 	ID      uint64    `json:"id,string"`
 	Name    string    `json:"name"`
 	Machine types.UID `json:"machine"`
+	// PeerURLs are those of a restored or updated member. Others have that of their machine.
+	PeerURLs []string `json:"peerURLs,omitempty"`
+}
+
+// peerURL returns the peer URL of etcd on a machine.
+func peerURL(machine string) string { return "https://" + machine + ":2380" }
+
+func (m memberState) peerURLs() []string {
+	if len(m.PeerURLs) > 0 {
+		return m.PeerURLs
+	}
+	return []string{peerURL(m.Name)}
 }
 
 func (m memberState) runsOn(machine Machine) bool {
@@ -60,6 +72,16 @@ func (c *clusterState) alive(g *cloud.Group) int {
 }
 
 func (c *clusterState) hasQuorum(g *cloud.Group) bool { return 2*c.alive(g) > len(c.Members) }
+
+// reachable reports whether a new member can reach one: the peer URL of a restored member may be a placeholder.
+func (c *clusterState) reachable(g *cloud.Group) bool {
+	return slices.ContainsFunc(c.Members, func(m memberState) bool { return m.alive(g) && slices.Contains(m.peerURLs(), peerURL(m.Name)) })
+}
+
+// gone reports whether the machines of all members are gone, and their disks with them.
+func (c *clusterState) gone(g *cloud.Group) bool {
+	return !slices.ContainsFunc(slices.Concat(c.Members, c.Removed), func(m memberState) bool { return g.HasMachine(m.Name, m.Machine) })
+}
 
 func (c *clusterState) index(id uint64) int {
 	return slices.IndexFunc(c.Members, func(m memberState) bool { return m.ID == id })

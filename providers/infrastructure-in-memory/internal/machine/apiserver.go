@@ -28,6 +28,12 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 			return step.Done(), fmt.Errorf("starting %s: %w", component, err)
 		}
 	}
+	if !s.endpoint.HasServer(s.obj.Name) {
+		// After a restore, kubelets reach an API server again.
+		if err := s.group.ConnectKubelets(); err != nil {
+			return step.Done(), fmt.Errorf("connecting kubelets: %w", err)
+		}
+	}
 	s.endpoint.StartServer(s.obj.Name, s.machine.Spec.Version)
 	return step.Done(), nil
 }

@@ -13,6 +13,7 @@
 //	addons     control plane: the objects that kubeadm and the API server create exist
 //	remove     in deletion: the simulated machine is deleted
 //
-// Bootstrap data is read once, when the machine is created, and stored with it. Package bootstrap decides whether kubeadm
-// would succeed. If not, the machine retries for minutes; after that, it has no Node or etcd until it is deleted.
+// Bootstrap data is read once, when the machine is created, and stored with it. Package bootstrap decides whether kubeadm would succeed.
+// Data that restores a backup of etcd, and kubeadm init while etcd is lost, change all objects of the cluster before the Node is created
+// (restore.go). If kubeadm or a download fails, the machine retries for minutes; after that, it has no Node or etcd until it is deleted.
 package machine

@@ -47,7 +47,8 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	machine := etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}
 	if err := c.member(s, machine); err != nil {
-		if errors.Is(err, etcd.ErrNoCluster) || errors.Is(err, etcd.ErrNoQuorum) || errors.Is(err, etcd.ErrPeerURLExists) {
+		if errors.Is(err, etcd.ErrNoCluster) || errors.Is(err, etcd.ErrNoQuorum) || errors.Is(err, etcd.ErrPeerURLExists) ||
+			errors.Is(err, etcd.ErrNoPeer) {
 			return c.kubeadmFails(s, inmemoryv1.EtcdProvisionedCondition, err)
 		}
 		return step.Done(), err

@@ -349,6 +349,7 @@ func TestLeftoverMachine(t *testing.T) {
 	k.restart(t)
 	k.add(t, "cp1", true, k.initData())
 	k.reconcile(t, "cp1")
+	before := k.clusters(t)
 	obj := k.read(t, "cp1")
 	obj.Finalizers = nil
 	must(t, k.Update(t.Context(), obj))
@@ -358,8 +359,8 @@ func TestLeftoverMachine(t *testing.T) {
 	must(t, k.Create(t.Context(), again))
 	k.restart(t)
 	k.reconcile(t, "cp1")
-	if all := k.clusters(t); len(all) != 2 || all[0].HasQuorum() {
-		t.Errorf("the first cluster must be lost, and its data not be reused: %+v", all)
+	if all := k.clusters(t); len(all) != 1 || all[0].ID == before[0].ID || !all[0].HasQuorum() {
+		t.Errorf("the first cluster must be lost, and its data not be reused: %+v, before %+v", all, before)
 	}
 }
 

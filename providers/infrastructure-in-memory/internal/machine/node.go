@@ -25,7 +25,7 @@ import (
 const controlPlaneNodeLabel = "node-role.kubernetes.io/control-plane"
 
 // node creates the Node.
-func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
+func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	if gaveUp(s.obj, inmemoryv1.NodeProvisionedCondition) {
 		return step.Stop(), nil
 	}
@@ -44,13 +44,21 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	if err := c.joins(s); err != nil {
 		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, err)
 	}
+	if failed, err := c.refound(ctx, s); err != nil {
+		return step.Done(), err
+	} else if failed != nil {
+		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, failed)
+	}
 	since := metav1.NewTime(c.Clock.Now())
 	if provisioned := condition.Get(s.obj.Object, inmemoryv1.NodeProvisionedCondition); provisioned != nil &&
 		provisioned.Status == corev1.ConditionTrue {
 		since = provisioned.LastTransitionTime // It was running before a restart of this process.
 	}
-	if _, err := store.Ensure(s.group, newNode(s, since)); err != nil {
-		return step.Done(), fmt.Errorf("creating the Node: %w", err)
+	// A kubelet only registers its Node when it starts. Without a Node, as after a restore of older objects, it cannot report.
+	if s.running.Restored || !condition.IsTrue(s.obj.Object, inmemoryv1.NodeProvisionedCondition) {
+		if _, err := store.Ensure(s.group, newNode(s, since)); err != nil {
+			return step.Done(), fmt.Errorf("creating the Node: %w", err)
+		}
 	}
 	if !s.isControlPlane() {
 		return step.Stop().WithConditions(condition.True(inmemoryv1.NodeProvisionedCondition)), nil

@@ -36,9 +36,20 @@ type Faults struct {
 	// Node does not get one.
 	DeadMachines []string `json:"deadMachines,omitempty"`
 
+	// Snapshot breaks snapshots of etcd: SnapshotInterrupted or SnapshotCorrupt. Empty: they succeed.
+	Snapshot string `json:"snapshot,omitempty"`
+
 	// Emulate selects the behavior of API server and etcd: EmulateV17, or current Kubernetes if it is empty.
 	Emulate string `json:"emulate,omitempty"`
 }
+
+// Faults of snapshots.
+const (
+	// SnapshotInterrupted ends the stream with an error after half of the database.
+	SnapshotInterrupted = "interrupted"
+	// SnapshotCorrupt sends a hash that is not that of the database.
+	SnapshotCorrupt = "corrupt"
+)
 
 // EmulateV17 restricts API servers and etcd members to the features of Cluster API v1.7's in-memory provider.
 const EmulateV17 = "v1.7"
@@ -74,6 +85,9 @@ func (f Faults) Validate() error {
 	if f.Emulate != "" && f.Emulate != EmulateV17 {
 		return fmt.Errorf("faults: emulate is %q: only %q can be emulated", f.Emulate, EmulateV17)
 	}
+	if f.Snapshot != "" && f.Snapshot != SnapshotInterrupted && f.Snapshot != SnapshotCorrupt {
+		return fmt.Errorf("faults: snapshot is %q: it must be %q or %q", f.Snapshot, SnapshotInterrupted, SnapshotCorrupt)
+	}
 	if f.Latency.Duration > maxLatency {
 		return fmt.Errorf("faults: latency is %s: it must be at most %s", f.Latency.Duration, maxLatency)
 	}
@@ -86,5 +100,5 @@ func (f Faults) Validate() error {
 // Equal reports whether the faults are the same.
 func (f Faults) Equal(other Faults) bool {
 	return f.Latency == other.Latency && f.ErrorRate == other.ErrorRate && f.Unresponsive == other.Unresponsive &&
-		f.Emulate == other.Emulate && slices.Equal(f.DeadMachines, other.DeadMachines)
+		f.Emulate == other.Emulate && f.Snapshot == other.Snapshot && slices.Equal(f.DeadMachines, other.DeadMachines)
 }

@@ -33,6 +33,8 @@ type history struct {
 	bytes  int
 	// forgotten is the revision up to which events have been dropped.
 	forgotten uint64
+	// epoch counts how often all objects were replaced. Revisions of different epochs cannot be compared.
+	epoch int
 }
 
 func (h *history) append(e Event) {
@@ -66,11 +68,16 @@ func size(events []Event) int {
 // since returns the events after a revision.
 func (h *history) since(revision uint64) ([]Event, error) {
 	if revision < h.forgotten {
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, h.forgotten))
+		return nil, tooOld(revision, h.forgotten)
 	}
 	i := len(h.events)
 	for i > 0 && h.events[i-1].Object.Revision > revision {
 		i--
 	}
 	return h.events[i:], nil
+}
+
+// tooOld returns the error for a revision whose later events have been dropped.
+func tooOld(revision, forgotten uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, forgotten))
 }

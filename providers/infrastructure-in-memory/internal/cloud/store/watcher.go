@@ -16,6 +16,7 @@ type Watcher struct {
 	namespace string
 	selector  Selector
 	revision  uint64
+	epoch     int
 }
 
 // Watch returns a Watcher of the changes after a revision to the objects of a resource, in one namespace or, if it is
@@ -24,7 +25,9 @@ func (s *Store) Watch(r Resource, namespace string, after uint64, selector Selec
 	if err := s.CheckReached(after); err != nil {
 		return nil, err
 	}
-	return &Watcher{store: s, resource: r, namespace: namespace, selector: selector, revision: after}, nil
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &Watcher{store: s, resource: r, namespace: namespace, selector: selector, revision: after, epoch: s.history.epoch}, nil
 }
 
 // CheckReached returns a retriable error if a revision is from the future.
@@ -81,6 +84,9 @@ func (w *Watcher) take() ([]Event, <-chan struct{}, error) {
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, nil, ErrDeleted
+	}
+	if w.epoch != s.history.epoch {
+		return nil, nil, tooOld(w.revision, s.history.forgotten)
 	}
 	events, err := s.history.since(w.revision)
 	if err != nil {

@@ -1,0 +1,230 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"filippo.io/age"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/packages/archive"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/store"
+	"sigs.k8s.io/cluster-api/providers/internal/etcdsnapshot"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+const (
+	// verifyRetry is how often a verification is tried that could not be done: nothing announces that a store, or a disk, works again.
+	verifyRetry = 5 * time.Minute
+	// verifyTimeout is how long one may take.
+	verifyTimeout = time.Hour
+)
+
+// errDamaged is matched by the error of an archive that cannot be restored.
+var errDamaged = errors.New("the archive is damaged")
+
+// verify reads the archive back. An archive that is damaged has failed.
+func (c *Controller) verify(ctx context.Context, s *scope) (step.Result, error) {
+	b := s.backup
+	if b.Status.Phase != fleetv1.BackupPhaseCompleted || b.Status.Verified != nil || b.Status.Archive == nil {
+		return step.Done(), nil
+	}
+	attempt, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	done, err := c.read(attempt, b)
+	switch {
+	case err == nil:
+		done.Time = metav1.Time{Time: c.Clock.Now()}
+		b.Status.Verified = done
+		return step.Done(), nil
+	case ctx.Err() != nil:
+		return step.Result{}, ctx.Err() // The manager ends.
+	case errors.Is(err, errDamaged):
+		s.unverified, b.Status.Phase = err, fleetv1.BackupPhaseFailed
+		s.failed = err
+		step.Warning(ctx, "BackupDamaged", "%v", err)
+		return step.Stop(), nil
+	}
+	s.unverified = err
+	return step.WaitAtMost(verifyRetry, "the archive to be verified"), nil
+}
+
+// reasonOf returns the reason of the condition Verified.
+func reasonOf(err error) string {
+	if errors.Is(err, errDamaged) {
+		return fleetv1.BackupDamagedReason
+	}
+	return fleetv1.BackupNotVerifiedReason
+}
+
+// method returns how an archive must be verified.
+func method(spec *fleetv1.EtcdBackupSpec) fleetv1.VerificationMethod {
+	switch {
+	case spec.Encryption.IdentitySecretRef == nil:
+		return fleetv1.VerificationChecksum // Nothing can be decrypted.
+	case spec.Verification == "":
+		return fleetv1.VerificationRestored
+	}
+	return spec.Verification
+}
+
+// read reads the archive once: for its checksum and, if there is a key, for its content.
+func (c *Controller) read(ctx context.Context, b *fleetv1.EtcdBackup) (*fleetv1.VerificationStatus, error) {
+	how := method(&b.Spec)
+	keys, err := identities(ctx, c.Live, b.Namespace, b.Spec.Encryption)
+	if err != nil {
+		return nil, err
+	}
+	from, err := c.opener.Named(ctx, b.Namespace, b.Spec.StoreRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := from.Get(ctx, b.Status.Archive.Key)
+	if err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("%w: it is missing in the store", errDamaged)
+		}
+		return nil, fmt.Errorf("reading the archive: %w", err)
+	}
+	defer func() { _ = content.Close() }() // It was only read.
+	counted := &counter{hash: sha256.New()}
+	tee := io.TeeReader(content, counted)
+	done := &fleetv1.VerificationStatus{Method: how}
+	if how != fleetv1.VerificationChecksum {
+		if err := c.inspect(ctx, b, tee, keys, done); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := io.Copy(io.Discard, tee); err != nil {
+		return nil, fmt.Errorf("reading the archive: %w", err)
+	}
+	if sum := hex.EncodeToString(counted.hash.Sum(nil)); sum != b.Status.Archive.SHA256 {
+		return nil, fmt.Errorf("%w: its SHA-256 is %s, not that of what was written", errDamaged, sum)
+	}
+	return done, nil
+}
+
+// inspect decrypts the archive, and opens the snapshot in it. The snapshot is in a file meanwhile.
+func (c *Controller) inspect(
+	ctx context.Context, b *fleetv1.EtcdBackup, from io.Reader, keys []age.Identity, done *fleetv1.VerificationStatus,
+) error {
+	dir, err := os.MkdirTemp(c.workDir, "verify-*") // Only this user can read it.
+	if err != nil {
+		return fmt.Errorf("verifying the archive: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // What is left is removed when the manager starts.
+	file := filepath.Join(dir, snapshotEntry)
+	if err := extract(from, keys, file, b); err != nil {
+		return err
+	}
+	info, err := etcdsnapshot.Inspect(ctx, file)
+	if err != nil {
+		return damaged(err)
+	}
+	b.Status.Etcd.Revision = info.Revision
+	if done.Method != fleetv1.VerificationRestored {
+		return nil
+	}
+	select {
+	case c.drill <- struct{}{}:
+		defer func() { <-c.drill }()
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for another verification: %w", ctx.Err())
+	}
+	drilled, err := etcdsnapshot.Drill(ctx, file, dir, nil)
+	if err != nil {
+		return damaged(err)
+	}
+	if drilled.Undecodable > 0 || drilled.Keys == 0 {
+		return fmt.Errorf("%w: of %d keys in its snapshot, %d cannot be decoded", errDamaged, drilled.Keys, drilled.Undecodable)
+	}
+	done.Keys, done.EncryptedKeys = int64(drilled.Keys), int64(drilled.Encrypted)
+	return nil
+}
+
+// damaged returns the error of a snapshot, as errDamaged if another attempt would find the same.
+func damaged(err error) error {
+	if errors.Is(err, etcdsnapshot.ErrDamaged) || errors.Is(err, etcdsnapshot.ErrTruncated) {
+		return fmt.Errorf("%w: its snapshot: %w", errDamaged, err)
+	}
+	return fmt.Errorf("verifying the snapshot: %w", err)
+}
+
+// extract writes the snapshot of an archive to a file, and verifies the rest of it.
+func extract(from io.Reader, keys []age.Identity, file string, b *fleetv1.EtcdBackup) error {
+	r, err := archive.NewReader(from, keys...)
+	if err != nil {
+		return classify(err)
+	}
+	found := map[string]bool{}
+	for {
+		name, _, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return classify(err)
+		}
+		found[name] = true
+		switch name {
+		case metadataEntry:
+			err = check(r, b)
+		case snapshotEntry:
+			err = save(r, file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{metadataEntry, secretsEntry, snapshotEntry} {
+		if !found[name] {
+			return fmt.Errorf("%w: it has no %s", errDamaged, name)
+		}
+	}
+	return nil
+}
+
+// classify returns the error of reading an archive, as errDamaged if another attempt would find the same.
+func classify(err error) error {
+	if errors.Is(err, archive.ErrDamaged) || errors.Is(err, archive.ErrTruncated) || errors.Is(err, archive.ErrNotArchive) {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return fmt.Errorf("reading the archive: %w", err)
+}
+
+// check verifies that an archive is of the Cluster.
+func check(r *archive.Reader, b *fleetv1.EtcdBackup) error {
+	text, err := r.ReadSmall()
+	if err != nil {
+		return classify(err)
+	}
+	var about metadata
+	if err := json.Unmarshal(text, &about); err != nil {
+		return fmt.Errorf("%w: its %s: %w", errDamaged, metadataEntry, err)
+	}
+	if about.Cluster != b.Spec.ClusterName || about.Namespace != b.Namespace {
+		return fmt.Errorf("%w: it is of Cluster %s/%s", errDamaged, about.Namespace, about.Cluster)
+	}
+	return nil
+}
+
+// save writes the current entry to a file.
+func save(r *archive.Reader, file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing the snapshot: %w", err)
+	}
+	if _, err := io.Copy(f, r); err != nil {
+		return errors.Join(classify(err), f.Close())
+	}
+	return f.Close()
+}

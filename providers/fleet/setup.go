@@ -1,0 +1,114 @@
+// Package fleet is the fleet provider: it backs up the etcd of workload clusters. It works beside any kubeadm control plane provider, of
+// other versions of Cluster API, too.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/backup"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/policy"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// flags are the flags of this component.
+type flags struct {
+	stores, policies, backups int
+	bytesPerSecond            int
+	dataDir, workDir          string
+	workloads                 remote.Flags
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	fs.IntVar(&f.stores, "backupstore-concurrency", 5, "Number of BackupStores to process at the same time")
+	fs.IntVar(&f.policies, "etcdbackuppolicy-concurrency", 5, "Number of EtcdBackupPolicies to process at the same time")
+	fs.IntVar(&f.backups, "etcdbackup-concurrency", 10, "Number of EtcdBackups to make or verify at the same time")
+	fs.IntVar(&f.bytesPerSecond, "backup-rate-limit", 50<<20, "Number of bytes per second that are read from one etcd member")
+	fs.StringVar(&f.dataDir, "data-dir", "",
+		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
+	fs.StringVar(&f.workDir, "work-dir", "",
+		"Directory for snapshots while they are verified, unencrypted. Defaults to the directory for temporary files")
+	f.workloads.AddTo(fs)
+}
+
+func (f *flags) validate() error {
+	if f.bytesPerSecond <= 0 {
+		return fmt.Errorf("invalid --backup-rate-limit %d: must be positive", f.bytesPerSecond)
+	}
+	return f.workloads.Validate()
+}
+
+// NewComponent returns the fleet provider as a component of a manager.
+func NewComponent() manager.Component {
+	f := &flags{}
+	return manager.Component{
+		Name:             "capi-fleet-controller",
+		Purpose:          "The fleet provider: backs up the etcd of workload clusters.",
+		Namespace:        "capi-fleet-system",
+		LeaderElectionID: "controller-leader-election-capi-fleet",
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, fleetv1.AddToScheme},
+		AddConverted:     conversion.AddToScheme,
+		Conversions:      conversion.New(nil),
+		AddFlags:         f.register,
+		Validate:         f.validate,
+		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
+		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			return setup(ctx, mgr, env, f)
+		},
+	}
+}
+
+// setup adds the controllers.
+func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
+	p, err := f.workloads.Policy(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	work, err := workDir(f.workDir)
+	if err != nil {
+		return err
+	}
+	filter := watch.Filter(env.WatchFilter)
+	opener := backupstore.Opener{Stores: mgr.GetClient(), Secrets: mgr.GetAPIReader(), DataDir: f.dataDir}
+	connector := &member.Connector{Management: mgr.GetAPIReader(), Clock: clock.RealClock{}, Remote: remote.Options{
+		Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: p, Management: mgr.GetConfig(), CheckLeader: env.CheckLeader,
+		QPS: f.workloads.QPS, Burst: f.workloads.Burst, Wrap: env.WrapWorkload,
+	}}
+	return errors.Join(
+		backupstore.Setup(ctx, mgr, backupstore.Options{Concurrency: f.stores, Filter: filter, Opener: opener}),
+		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
+		backup.Setup(ctx, mgr, backup.Options{
+			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connector, BytesPerSecond: f.bytesPerSecond, WorkDir: work,
+		}),
+	)
+}
+
+// workDir returns an empty directory for this process: what earlier ones have left in it is removed.
+func workDir(parent string) (string, error) {
+	if parent != "" {
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return "", fmt.Errorf("creating the directory of --work-dir: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp(parent, "capi-fleet-*")
+	if err != nil {
+		return "", fmt.Errorf("creating a directory for snapshots: %w", err)
+	}
+	return dir, nil
+}
