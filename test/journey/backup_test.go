@@ -194,6 +194,39 @@ func TestBackup(t *testing.T) {
 	})
 }
 
+// TestBackupPolicy lets a policy with the shortest interval make three backups of a Cluster, of which it keeps one.
+func TestBackupPolicy(t *testing.T) {
+	testenv.Soak(t)
+	t.Parallel()
+	v := newVault(t)
+	c := v.Plain(Plain{ControlPlanes: 1, Workers: 1}.String())
+	c.Eventually("the Cluster becomes ready", Ready)
+	policy := &fleetv1.EtcdBackupPolicy{ObjectMeta: v.meta("often"), Spec: fleetv1.EtcdBackupPolicySpec{
+		IntervalSeconds: ptr.To[int32](60), Retention: fleetv1.Retention{Count: ptr.To[int32](1)}, BackupSettings: fleetv1.BackupSettings{
+			StoreRef:   fleetv1.LocalReference{Name: "bucket"},
+			Encryption: fleetv1.Encryption{IdentitySecretRef: &fleetv1.LocalReference{Name: "backup-key"}},
+		},
+	}}
+	v.create(policy)
+	seen := map[string]bool{}
+	testenv.Eventually(t, "three backups are made, and one is kept", func() error {
+		list := &fleetv1.EtcdBackupList{}
+		if err := v.api.List(t.Context(), list, client.InNamespace(v.Namespace)); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if b := &list.Items[i]; b.Status.Phase == fleetv1.BackupPhaseCompleted {
+				seen[b.Name] = true
+			}
+		}
+		if len(seen) < 3 || len(list.Items) != 1 || len(v.keys()) != 2 {
+			return fmt.Errorf("%d were completed, %d exist, with keys %v", len(seen), len(list.Items), v.keys())
+		}
+		return nil
+	})
+	v.settled(policy, fleetv1.PolicyHealthyCondition, "True Healthy", "")
+}
+
 // TestBackupMistakes: what users and stores do wrong is a condition that says what to do.
 func TestBackupMistakes(t *testing.T) {
 	t.Parallel()

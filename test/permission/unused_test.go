@@ -155,6 +155,15 @@ func unused() map[string]map[string]exception {
 			"update ipaddressclaims.ipam.cluster.x-k8s.io/finalizers":                              {reason: owns},
 			"update secrets capi-ipam-in-cluster-system/capi-ipam-in-cluster-webhook-service-cert": rotates,
 		},
+		"fleet": {
+			"patch events": repeats,
+			"create etcdbackups.fleet.cluster.x-k8s.io":     {reason: "what a policy makes is due a minute after its creation at the earliest: see TestBackupPolicy"},
+			"delete etcdbackups.fleet.cluster.x-k8s.io":     {reason: "retention of a policy: see TestBackupPolicy"},
+			"get etcdbackups.fleet.cluster.x-k8s.io":        conflict,
+			"get etcdbackuppolicies.fleet.cluster.x-k8s.io": conflict,
+			"get backupstores.fleet.cluster.x-k8s.io":       conflict,
+			"get clusters.cluster.x-k8s.io":                 conflict,
+		},
 		"runtime-extension-test": {
 			"update secrets test-extension-system/test-extension-webhook-service-cert": rotates,
 		},

@@ -116,8 +116,11 @@ func (w *world) run(ctx context.Context, p managers.Program) error {
 		fmt.Sprintf("--leader-elect=%t", !p.WithoutLeader), "--webhook-cert-dir=" + filepath.Join(w.Dir, "none"),
 		"--insecure-diagnostics=false", "--diagnostics-address=" + diagnostics,
 	}
-	if p.Component == "infrastructure-in-memory" {
+	switch p.Component {
+	case "infrastructure-in-memory":
 		m.Args = append(m.Args, "--debug-address=")
+	case "fleet":
+		m.Args = append(m.Args, "--data-dir="+filepath.Join(w.Dir, "backups"))
 	}
 	objects, err := w.Released(ctx, p)
 	if err != nil {

@@ -1,0 +1,102 @@
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"filippo.io/age"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
+	"sigs.k8s.io/cluster-api/test/managers"
+)
+
+// TestFleetManagerUsesItsPermissions is TestManagersUseTheirPermissions for the manager of the fleet provider.
+func TestFleetManagerUsesItsPermissions(t *testing.T) {
+	w := start(t, append(managers.Programs(), managers.Fleet())...)
+	w.walkFleet()
+	// The others have another walk.
+	others := w.managers[:len(w.managers)-1]
+	w.managers = w.managers[len(w.managers)-1:]
+	w.compare()
+	for _, m := range others {
+		if err := m.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// fleetObject returns an object of the fleet provider.
+func (w *world) fleetObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": fleetv1.GroupVersion.String(), "kind": kind, "spec": spec,
+	}}
+	o.SetNamespace(w.namespace)
+	o.SetName(name)
+	return o
+}
+
+// walkFleet backs up a Cluster to a directory, with a policy, verifies the archive, and deletes it.
+func (w *world) walkFleet() {
+	w.t.Helper()
+	w.createClass(func(*unstructured.Unstructured) bool { return true })
+	size := scenario.Size{ControlPlanes: 1, Workers: 1}
+	w.do("create", scenario.Create(size))
+	w.waitFor("create", scenario.Ready(size))
+	clusters := &unstructured.UnstructuredList{}
+	clusters.SetAPIVersion("cluster.x-k8s.io/v1beta1")
+	clusters.SetKind("ClusterList")
+	if err := w.Client.List(w.t.Context(), clusters, client.InNamespace(w.namespace)); err != nil || len(clusters.Items) != 1 {
+		w.t.Fatalf("%d Clusters, %v", len(clusters.Items), err)
+	}
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "stringData": map[string]any{fleetv1.IdentityKey: key.String()},
+	}}
+	secret.SetNamespace(w.namespace)
+	secret.SetName("key")
+	settings := func(more map[string]any) map[string]any {
+		more["storeRef"] = map[string]any{"name": "disk"}
+		more["encryption"] = map[string]any{"identitySecretRef": map[string]any{"name": "key"}}
+		return more
+	}
+	backup := w.fleetObject(fleetv1.EtcdBackupKind, "now", settings(map[string]any{"clusterName": clusters.Items[0].GetName()}))
+	for _, o := range []client.Object{
+		secret,
+		w.fleetObject(fleetv1.BackupStoreKind, "disk", map[string]any{"directory": map[string]any{"path": "walk"}}),
+		w.fleetObject(fleetv1.EtcdBackupPolicyKind, "yearly", settings(map[string]any{"schedule": "0 0 1 1 *"})),
+		backup,
+	} {
+		w.eventually("creating "+o.GetName(), func(ctx context.Context) error {
+			return w.Client.Create(ctx, o.DeepCopyObject().(client.Object))
+		})
+	}
+	w.eventually("the archive to be verified", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(backup), backup); err != nil {
+			return err
+		}
+		if method, _, _ := unstructured.NestedString(backup.Object, "status", "verified", "method"); method != string(fleetv1.VerificationRestored) {
+			return fmt.Errorf("status = %v", backup.Object["status"])
+		}
+		return nil
+	})
+	if err := w.Client.Delete(w.t.Context(), backup); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the deletion of the archive", func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(backup), backup)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(errors.New("the EtcdBackup exists"), err)
+	})
+	w.checkMetrics()
+}
