@@ -1,16 +1,20 @@
 package journey
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -27,6 +32,7 @@ import (
 // their version alone, which is what conversions leave of the templates here.
 type providerWebhooks struct {
 	server *httptest.Server
+	ca     *x509.Certificate
 	api    client.Client
 	t      testing.TB
 	calls  atomic.Int32
@@ -37,11 +43,23 @@ type providerWebhooks struct {
 // convertPath is where ConversionReviews are answered.
 const convertPath = "/convert"
 
-// newProviderWebhooks starts a server that ends with the test.
-func newProviderWebhooks(t testing.TB, api client.Client) *providerWebhooks {
+// newProviderWebhooks starts a server at a host, which ends with the test.
+func newProviderWebhooks(t testing.TB, api client.Client, host string) *providerWebhooks {
 	t.Helper()
 	w := &providerWebhooks{api: api, t: t, services: map[string]map[string]any{}}
-	w.server = httptest.NewTLSServer(w)
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	testenv.Must(t, err)
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
+	testenv.Must(t, err)
+	pair, err := ca.Issue(pki.Request{CommonName: host, IPs: []net.IP{net.ParseIP(host)}, Validity: 24 * time.Hour}, time.Now())
+	testenv.Must(t, err)
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	testenv.Must(t, err)
+	w.ca, w.server = ca.Certificate, httptest.NewUnstartedServer(w)
+	testenv.Must(t, w.server.Listener.Close())
+	w.server.Listener = listener
+	w.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	w.server.StartTLS()
 	t.Cleanup(w.server.Close)
 	return w
 }
@@ -184,7 +202,7 @@ func (w *providerWebhooks) certified(o *unstructured.Unstructured, config map[st
 
 // bundle returns the CA that issued the certificate of this server.
 func (w *providerWebhooks) bundle() string {
-	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw}))
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.ca.Raw}))
 }
 
 // list returns the objects of a kind that are a provider's.
