@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/process"
 	"sigs.k8s.io/cluster-api/test/journey"
+	"sigs.k8s.io/cluster-api/test/managers"
 )
 
 // capim is the in-memory provider as it is installed. Its API servers are those of the simulated machines of other providers.
@@ -29,8 +31,7 @@ func TestProvidersOfOtherProjects(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
-	managers := append(deployments()[:3], capim())
-	m := newManagement(t, w, "providers", managers)
+	m := newManagement(t, w, "providers", append(deployments()[:3], capim()))
 	var p *journey.Providers
 	stage(t, "installed this project's providers", func() {
 		p = journey.NewProviders(t, journey.ProviderOptions{
@@ -66,10 +67,12 @@ func (m *management) outside(management *journey.Management, ports string) {
 	scale("0")
 	host, err := os.Hostname()
 	testenv.Must(m.t, err)
+	port, err := managers.FreePort()
+	testenv.Must(m.t, err)
 	running, err := process.Start(filepath.Join(management.Tools.Root, "bin", d.image), filepath.Join(m.t.TempDir(), "capim.log"),
 		[]string{"POD_NAMESPACE=" + d.namespace, "POD_IP=" + gateway(m.t, m.subject)},
 		"--kubeconfig", m.kubeconfig, "--leader-elect", "--api-server-ports", ports, "--webhook-cert-dir", testenv.ServingCertificate(m.t),
-		"--webhook-port", "0", "--health-addr", "127.0.0.1:0", "--diagnostics-address", "127.0.0.1:0", "--insecure-diagnostics", "--debug-address", "")
+		"--webhook-port", strconv.Itoa(port), "--health-addr", "127.0.0.1:0", "--diagnostics-address", "127.0.0.1:0", "--insecure-diagnostics", "--debug-address", "")
 	testenv.Must(m.t, err)
 	m.t.Cleanup(func() {
 		if err := running.Stop(); err != nil {

@@ -47,7 +47,7 @@ func (p *Providers) unavailable() {
 			c := p.subject(p.Management, namespace, namespace)
 			why := "capi does not run containers"
 			if p.options.Kubeconfig != "" {
-				why = "no Pod of provider"
+				why = "FailedMount" // cert-manager has issued no certificate.
 			}
 			c.Eventually("explain names what does not run", c.Explains("ProviderUnavailable Deployment", "infrastructure-"+name, why))
 			if report, err := c.explained(); err != nil || report.Causes[0].Object.Namespace != r.namespace {
@@ -122,8 +122,8 @@ func (p *Providers) upgradePlanned(c *Subject) {
 	testenv.Must(p.t, unstructured.SetNestedField(live.Object, newer, "spec", "topology", "version"))
 	text, err := yaml.Marshal(live.Object)
 	testenv.Must(p.t, err)
-	r := p.tools.Clusterctl(p.t.Context(), string(text), "alpha", "topology", "plan", "--file", "-", "--namespace", c.Namespace, "--output", "json",
-		"--kubeconfig", p.Kubeconfig)
+	r := p.tools.Clusterctl(p.t.Context(), string(text), "alpha", "topology", "plan", "--file", "-", "--namespace", c.Namespace,
+		"--output", "json", "--kubeconfig", p.Kubeconfig)
 	if r.Failed {
 		p.t.Fatal(r)
 	}
@@ -208,8 +208,10 @@ func (p *Providers) upgradeProvider(name string) {
 	p.t.Helper()
 	p.publish(name)
 	r, label := p.releases[name], "infrastructure-"+name
-	if plan := p.clusterctl(p.tools, "upgrade", "plan"); plan.Failed || !slices.ContainsFunc(strings.Split(plan.Out, "\n"), func(line string) bool {
-		return slices.Equal(strings.Fields(line), []string{label, r.namespace, "InfrastructureProvider", r.version, r.next()})
+	proposed := []string{label, r.namespace, "InfrastructureProvider", r.version, r.next()}
+	plan := p.clusterctl(p.tools, "upgrade", "plan")
+	if plan.Failed || !slices.ContainsFunc(strings.Split(plan.Out, "\n"), func(line string) bool {
+		return slices.Equal(strings.Fields(line), proposed)
 	}) {
 		p.t.Errorf("the plan does not have %s of %s: %s", r.next(), name, plan)
 	}
@@ -278,7 +280,8 @@ func (p *Providers) moveTo(c *Subject, target *Management) *Subject {
 // takeAlong labels what a move would leave behind, as the warnings of a dry run propose.
 func (p *Providers) takeAlong(c *Subject, target *Management) {
 	p.t.Helper()
-	r := c.Tools.Clusterctl(p.t.Context(), "", "move", "--dry-run", "--kubeconfig", c.Kubeconfig, "--to-kubeconfig", target.Kubeconfig, "--namespace", c.Namespace)
+	r := c.Tools.Clusterctl(p.t.Context(), "", "move", "--dry-run", "--namespace", c.Namespace,
+		"--kubeconfig", c.Kubeconfig, "--to-kubeconfig", target.Kubeconfig)
 	if r.Failed {
 		p.t.Fatal(r)
 	}
@@ -286,7 +289,8 @@ func (p *Providers) takeAlong(c *Subject, target *Management) {
 		rest, found := strings.CutPrefix(line, "Warning: ")
 		if words := strings.Fields(rest); found && strings.Contains(rest, "stays behind") {
 			name := strings.TrimPrefix(words[1], c.Namespace+"/")
-			label := c.Tools.Kubectl(p.t.Context(), "", "--kubeconfig", c.Kubeconfig, "-n", c.Namespace, "label", words[0], name, clusterctlv1.ClusterctlMoveLabel+"=")
+			label := c.Tools.Kubectl(p.t.Context(), "", "--kubeconfig", c.Kubeconfig, "-n", c.Namespace,
+				"label", words[0], name, clusterctlv1.ClusterctlMoveLabel+"=")
 			if label.Failed {
 				p.t.Fatal(label)
 			}

@@ -23,6 +23,9 @@ type providerRelease struct {
 	variables map[string]string
 }
 
+// supervisor ends errors about kinds that are in another file of the vSphere provider's release, which replaces its components.
+const supervisor = ` in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`
+
 // providerReleases returns the tested releases, by name. host is where the API servers of their Clusters are.
 func providerReleases(host string) map[string]providerRelease {
 	return map[string]providerRelease{
@@ -40,7 +43,9 @@ func providerReleases(host string) map[string]providerRelease {
 			contract: "v1beta1", speaks: "v1beta1",
 			version: "v1.26.0", namespace: "capz-system", whole: "cluster-template.yaml",
 			// Its ClusterClass is not among the files.
-			rejected: map[string]string{"cluster-template-topology.yaml": "which exists neither in namespace azure-topology of the management cluster"},
+			rejected: map[string]string{
+				"cluster-template-topology.yaml": "which exists neither in namespace azure-topology of the management cluster",
+			},
 			variables: map[string]string{
 				"AZURE_SUBSCRIPTION_ID": "5d5a7a8c-1111-4222-8333-000000000001", "AZURE_TENANT_ID": "5d5a7a8c-1111-4222-8333-000000000002",
 				"AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY": "5d5a7a8c-1111-4222-8333-000000000003", "AZURE_LOCATION": "westeurope",
@@ -92,10 +97,9 @@ func providerReleases(host string) map[string]providerRelease {
 		"vsphere": {
 			contract: "v1beta2", speaks: "v1beta2", class: "cluster-template-topology.yaml",
 			version: "v1.16.1", namespace: "capv-system", whole: "cluster-template.yaml", always: true,
-			// These kinds are in another file of the release, which replaces its components.
 			rejected: map[string]string{
-				"cluster-template-supervisor.yaml":      `no matches for kind "VSphereCluster" in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`,
-				"clusterclass-template-supervisor.yaml": `no matches for kind "VSphereClusterTemplate" in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`,
+				"cluster-template-supervisor.yaml":      `no matches for kind "VSphereCluster"` + supervisor,
+				"clusterclass-template-supervisor.yaml": `no matches for kind "VSphereClusterTemplate"` + supervisor,
 				// The class has the name of another flavor's, whose variables it does not set.
 				"cluster-template-topology-supervisor.yaml": `variable "infraServer" is required`,
 			},

@@ -30,10 +30,10 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// Providers are the releases of other projects' infrastructure providers in a management cluster of their own, in which cert-manager and the
-// managers of these providers do not run: certificates and webhooks are simulated, and machines are those of the in-memory provider. Its
-// methods take them and their Clusters through what users do with clusterctl: Install, Apply, Provision, Live, MoveBack, Delete, in this
-// order. Errors end the test.
+// Providers are the releases of other projects' infrastructure providers in a management cluster of their own, in which cert-manager and
+// the managers of these providers do not run: certificates and webhooks are simulated, and machines are those of the in-memory provider.
+// Its methods take them and their Clusters through what users do with clusterctl: Install, Apply, Provision, Live, MoveBack, Delete, in
+// this order.
 type Providers struct {
 	*Management
 	options  ProviderOptions
@@ -103,7 +103,12 @@ func NewProviders(t *testing.T, o ProviderOptions) *Providers {
 		p.Management = p.tools.Connect(t, o.Kubeconfig)
 		o.Simulate(p.Management, simulatedPorts)
 	}
-	p.webhooks = newProviderWebhooks(t, p.Client, p.options.Host)
+	var namespaces []string
+	for _, r := range p.releases {
+		namespaces = append(namespaces, r.namespace)
+	}
+	p.webhooks = newProviderWebhooks(t, p.Client, p.options.Host, namespaces...)
+	p.webhooks.nodes = o.Kubeconfig != ""
 	return p
 }
 
@@ -137,8 +142,8 @@ func (p *Providers) Apply() {
 	}
 }
 
-// Provision waits until the Clusters wait for their infrastructure, and explains that. Then it simulates infrastructure, until the end of the
-// test, and waits until the Clusters are ready.
+// Provision waits until the Clusters wait for their infrastructure, and explains that. Then it simulates infrastructure, until the end of
+// the test, and waits until the Clusters are ready.
 func (p *Providers) Provision() {
 	p.t.Helper()
 	p.provisioning()
@@ -149,29 +154,28 @@ func (p *Providers) Provision() {
 	p.ready()
 }
 
-// configure writes configurations of clusterctl: that with this project's providers, and all others; and the same with the variables of each
-// provider.
+// configure writes configurations of clusterctl: that with this project's providers, and all others; and the same with the variables of
+// each provider.
 func (p *Providers) configure(ours string) {
 	p.t.Helper()
 	config, err := os.ReadFile(ours)
 	testenv.Must(p.t, err)
-	all := "cert-manager: {url: " + p.certManager() + "}\nEXP_MACHINE_POOL: \"true\"\n" + string(config)
-	list := "\nproviders:\n"
-	if !strings.Contains(all, list) {
+	before, after, found := strings.Cut("\n"+string(config), "\nproviders:\n")
+	if !found {
 		p.t.Fatalf("%s has no list of providers", ours)
 	}
-	more := list
+	all := fmt.Appendf(nil, "cert-manager: {url: %s}\nEXP_MACHINE_POOL: \"true\"\n%s\nproviders:\n", p.certManager(), before)
 	for _, name := range p.names {
-		more += fmt.Sprintf("- {name: %s, type: InfrastructureProvider, url: %s}\n", name, p.link(name, p.releases[name]))
+		all = fmt.Appendf(all, "- {name: %s, type: InfrastructureProvider, url: %s}\n", name, p.link(name, p.releases[name]))
 	}
-	all = strings.Replace(all, list, more, 1)
-	testenv.Must(p.t, os.WriteFile(p.tools.config, []byte(all), 0o600))
+	all = append(all, after...)
+	testenv.Must(p.t, os.WriteFile(p.tools.config, all, 0o600))
 	for _, name := range p.names {
-		variables := ""
+		own := slices.Clone(all)
 		for variable, value := range p.releases[name].variables {
-			variables += variable + ": " + value + "\n"
+			own = fmt.Appendf(own, "%s: %s\n", variable, value)
 		}
-		testenv.Must(p.t, os.WriteFile(p.toolsFor(name).config, []byte(all+variables), 0o600))
+		testenv.Must(p.t, os.WriteFile(p.toolsFor(name).config, own, 0o600))
 	}
 }
 
@@ -242,9 +246,25 @@ func (p *Providers) init(name string) {
 	if result.Failed {
 		p.t.Fatal(result)
 	}
+	if p.webhooks.nodes && name == p.names[0] {
+		p.refuses(name)
+	}
 	if label := "infrastructure-" + name; p.webhooks.inject(label) == 0 || p.webhooks.conversions(label) == 0 {
 		p.t.Errorf("%s has no webhooks", name)
 	}
+}
+
+// refuses checks that create cluster reports webhooks without endpoints, and has created nothing.
+func (p *Providers) refuses(name string) {
+	p.t.Helper()
+	template := filepath.Join(p.folder, name+"-"+p.releases[name].version, "templates", p.releases[name].whole)
+	r := p.clusterctl(p.toolsFor(name), "create", "cluster", "refused", "--from", template, "--no-wait", "--target-namespace", "default",
+		"--kubernetes-version", older)
+	if want := "failed calling webhook"; !r.Failed || !strings.Contains(r.Err, want) {
+		p.t.Errorf("want an error with %q, got %s", want, r)
+	}
+	p.t.Log(r)
+	testenv.Must(p.t, p.noClusters())
 }
 
 // upgradePlan checks that the plan has every provider, and that their releases are the latest.
@@ -334,7 +354,8 @@ func (p *Providers) template(t *testing.T, name, file string, dry bool) error {
 	return errors.Join(all...)
 }
 
-// create creates an object as kubectl does: unknown fields are errors. The API server takes a moment to call webhooks where they were moved.
+// create creates an object as kubectl does: unknown fields are errors. The API server takes a moment to call webhooks where they were
+// moved.
 func (p *Providers) create(t *testing.T, o *unstructured.Unstructured, dry bool) error {
 	t.Helper()
 	options := []client.CreateOption{client.FieldValidation("Strict")}
@@ -344,7 +365,7 @@ func (p *Providers) create(t *testing.T, o *unstructured.Unstructured, dry bool)
 	var err error
 	testenv.Eventually(t, "webhooks are called", func() error {
 		err = p.Client.Create(t.Context(), o, options...)
-		if err != nil && strings.Contains(err.Error(), "proxy error") {
+		if err != nil && (strings.Contains(err.Error(), "failed calling webhook") || strings.Contains(err.Error(), "conversion webhook for ")) {
 			return err
 		}
 		return nil
@@ -442,7 +463,8 @@ func (p *Providers) nothingPlanned() {
 		for kind := range before.created {
 			list := &metav1.PartialObjectMetadataList{}
 			list.SetGroupVersionKind(kind)
-			testenv.Must(p.t, p.Client.List(p.t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel}))
+			labels := client.HasLabels{clusterv1.ClusterTopologyOwnedLabel}
+			testenv.Must(p.t, p.Client.List(p.t.Context(), list, client.InNamespace(namespace), labels))
 			owned[kind] = len(list.Items)
 		}
 		if diff := gocmp.Diff(before.created, owned); diff != "" {
@@ -535,7 +557,8 @@ func desiredWorkers(p *Snapshot) error {
 	return Workers(n)(p)
 }
 
-// Delete deletes everything: first what users applied, which --include-crd protects. In the other management cluster, it deletes one provider.
+// Delete deletes everything: first what users applied, which --include-crd protects. In the other management cluster, it deletes one
+// provider.
 func (p *Providers) Delete() {
 	p.t.Helper()
 	everything := []string{"delete", "--all", "--include-crd", "--include-namespace"}
@@ -577,6 +600,9 @@ func (p *Providers) Delete() {
 
 func (p *Providers) noClusters() error {
 	for _, m := range []*Management{p.Management, p.target} {
+		if m == nil {
+			continue
+		}
 		list := &clusterv1.ClusterList{}
 		if err := m.Client.List(p.t.Context(), list); err != nil {
 			return err

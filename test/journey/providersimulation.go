@@ -228,7 +228,8 @@ func (m *Management) moveInMemory(t testing.TB, host string) {
 	before := d.DeepCopy()
 	container := &d.Spec.Template.Spec.Containers[0]
 	container.Args = append(container.Args, "--api-server-ports="+simulatedPorts)
-	container.Env = append(slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == "POD_IP" }), corev1.EnvVar{Name: "POD_IP", Value: host})
+	others := slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == "POD_IP" })
+	container.Env = append(others, corev1.EnvVar{Name: "POD_IP", Value: host})
 	testenv.Must(t, m.Client.Patch(t.Context(), d, client.StrategicMergeFrom(before)))
 	testenv.Eventually(t, "the in-memory provider has other ports", func() error {
 		if err := m.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
