@@ -44,8 +44,21 @@ func TestProvidersOfOtherProjects(t *testing.T) {
 	stage(t, "upgraded Kubernetes and the providers, and moved to capi", p.Live)
 	stage(t, "moved back", p.MoveBack)
 	m.memory()
+	m.permitted()
 	stage(t, "deleted the Clusters and their providers", p.Delete)
 	stage(t, "deleted", func() { gone(t, m.subject) })
+}
+
+// permitted checks that the logs of the managers have no request that was forbidden to their ServiceAccounts.
+func (m *management) permitted() {
+	m.t.Helper()
+	for _, d := range m.managers {
+		for line := range strings.Lines(m.kubectl("--namespace", d.namespace, "logs", "deployment/"+d.prefix+"controller-manager")) {
+			if strings.Contains(line, "is forbidden") {
+				m.t.Errorf("%s: %s", d.image, line)
+			}
+		}
+	}
 }
 
 // gateway returns the address of this machine in the network of a Cluster's containers.
