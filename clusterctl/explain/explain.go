@@ -195,14 +195,11 @@ func conditionState(c *tree.Condition) string {
 	return state
 }
 
-// eventsOf returns the newest warnings about an object of the Cluster's namespace.
-func (v *view) eventsOf(o Object) []Event { return newest(v.Events, o) }
-
-// newest returns the newest of these warnings about an object, which all are of its namespace, except those of Pods.
-func newest(events []corev1.Event, o Object) []Event {
+// eventsOf returns the newest warnings about an object.
+func (v *view) eventsOf(o Object) []Event {
 	var list []Event
-	for i := range events {
-		e := &events[i]
+	for i := range v.Events {
+		e := &v.Events[i]
 		if e.InvolvedObject.Kind != o.Kind || e.InvolvedObject.Name != o.Name || e.Type != corev1.EventTypeWarning {
 			continue
 		}

@@ -120,19 +120,6 @@ func (v *view) unavailable(d *appsv1.Deployment) Cause {
 	return c.do(action)
 }
 
-// starting reports whether a container waits only because it, or its Pod, is being created.
-func starting(w *corev1.ContainerStateWaiting) bool {
-	return w.Reason == "ContainerCreating" || w.Reason == "PodInitializing"
-}
-
-// Creating reports whether a Pod is on a Node, but a container of it is not created yet, for example because a Secret that it mounts does
-// not exist. Its status does not have the reason; Events do.
-func Creating(p *corev1.Pod) bool {
-	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(s corev1.ContainerStatus) bool {
-		return s.State.Waiting != nil && starting(s.State.Waiting)
-	})
-}
-
 // podProblem returns why a container of a Deployment's Pods does not run.
 func (v *view) podProblem(d *appsv1.Deployment) string {
 	for i := range v.Pods {
@@ -141,7 +128,7 @@ func (v *view) podProblem(d *appsv1.Deployment) string {
 			continue
 		}
 		for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-			if w := s.State.Waiting; w != nil && !starting(w) {
+			if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 				return apply.Explanation(fmt.Sprintf("container %s of Pod %s with image %s", s.Name, p.Name, s.Image),
 					strings.TrimSpace(w.Reason+" "+w.Message))
 			}
@@ -151,9 +138,8 @@ func (v *view) podProblem(d *appsv1.Deployment) string {
 				return apply.Explanation(fmt.Sprintf("Pod %s cannot be scheduled", p.Name), cmp.Or(condition.Message, condition.Reason))
 			}
 		}
-		if events := newest(v.PodEvents, Object{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}); Creating(p) && len(events) > 0 {
-			return apply.Explanation(fmt.Sprintf("the containers of Pod %s are not created", p.Name),
-				strings.TrimSpace(events[0].Reason+" "+events[0].Message))
+		if problem := apply.NotCreated(p, v.PodEvents); problem != "" {
+			return problem
 		}
 	}
 	return ""

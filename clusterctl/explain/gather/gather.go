@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
+	"sigs.k8s.io/cluster-api/packages/apply"
 )
 
 const (
@@ -157,14 +158,12 @@ func (r *reader) pods(ctx context.Context, d *appsv1.Deployment) error {
 		return err
 	}
 	r.in.Pods = append(r.in.Pods, pods.Items...)
-	first := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool { return explain.Creating(&p) })
+	first := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool { return apply.Creating(&p) })
 	if first < 0 {
 		return nil
 	}
-	events := &corev1.EventList{}
-	err = r.client.List(ctx, events, client.InNamespace(d.Namespace), client.Limit(pageSize),
-		client.MatchingFields{"type": corev1.EventTypeWarning, "involvedObject.name": pods.Items[first].Name})
-	r.in.PodEvents = append(r.in.PodEvents, events.Items...)
+	warnings, err := apply.Warnings(ctx, r.client, &pods.Items[first])
+	r.in.PodEvents = append(r.in.PodEvents, warnings...)
 	return r.note("Events of the Pods of "+d.Labels[providerLabel], err)
 }
 
