@@ -25,7 +25,7 @@ func capim() deployed {
 // TestProvidersOfOtherProjects installs released infrastructure providers of other projects in a cluster of 1+1, beside the managers of this
 // project as Deployments, and takes them and their Clusters through the life that test/journey has on capi. Their managers have no image here:
 // their Pods wait, and nothing answers at their Services. Webhooks and simulated machines are those of the journeys, outside of the cluster.
-// The Clusters move to a management cluster of capi, and back.
+// The Clusters move to a management cluster of capi, and back, the first of them while nothing answers webhooks at first.
 func TestProvidersOfOtherProjects(t *testing.T) {
 	testenv.Soak(t)
 	t.Parallel()

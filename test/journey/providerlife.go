@@ -249,13 +249,32 @@ func (p *Providers) move() {
 	}
 }
 
-// MoveBack moves the ready Clusters back from the management cluster of capi.
+// MoveBack moves the ready Clusters back from the management cluster of capi, the first one while nothing answers webhooks at first.
 func (p *Providers) MoveBack() {
 	p.t.Helper()
+	p.moveUnanswered(p.subjects[0], "infrastructure-"+p.names[0])
 	for i, c := range p.subjects {
 		p.subjects[i] = p.moveTo(c, p.Management)
 		p.moved[c.Namespace] = false
 	}
+}
+
+// moveUnanswered tries to move a Cluster back while the target cannot call the webhooks of its provider. Another move will continue.
+func (p *Providers) moveUnanswered(c *Subject, label string) {
+	p.t.Helper()
+	p.takeAlong(c, p.Management)
+	p.webhooks.restore(label)
+	r := c.Tools.Clusterctl(p.t.Context(), "", "move", "--namespace", c.Namespace,
+		"--kubeconfig", c.Kubeconfig, "--to-kubeconfig", p.Kubeconfig)
+	if !r.Failed || !strings.Contains(r.Err, "failed calling webhook") {
+		p.t.Errorf("nothing answers webhooks in the target, want an error, got %s", r)
+	}
+	p.t.Log(r)
+	if !c.Snapshot().Cluster.Spec.Paused {
+		p.t.Errorf("%s: the Cluster is not paused in the source while it is being moved", c.Namespace)
+	}
+	p.webhooks.inject(label)
+	p.webhooks.conversions(label)
 }
 
 // moveTo moves a Cluster, and returns it in the other management cluster.

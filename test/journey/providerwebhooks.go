@@ -202,6 +202,7 @@ func (w *providerWebhooks) restore(label string) {
 			testenv.Must(w.t, w.api.DeleteAllOf(w.t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(o.GetNamespace()),
 				client.MatchingLabels{discoveryv1.LabelManagedBy: simulatedEndpoints}))
 		}
+		w.server.CloseClientConnections() // Otherwise, the API server would go on with them.
 		return
 	}
 	back := func(config map[string]any, key string) {
