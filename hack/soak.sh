@@ -48,7 +48,7 @@ hack/docker.sh status >/dev/null || { hack/docker.sh start && trap 'hack/docker.
 stage journeys go test -count 1 -timeout 2h ./test/journey/...
 stage samples go test -count 1 -timeout 1h ./test/fault
 # With one more version than .ci/run: of TestChainedUpgrade.
-stage e2e env NODE_VERSIONS="v1.34.4 v1.35.4 v1.36.3" hack/e2e.sh -timeout 90m
+stage e2e env NODE_VERSIONS="v1.34.4 v1.35.4 v1.36.3" hack/e2e.sh -timeout 2h
 stage race env ALL=1 hack/race.sh
 stage kubeadm kubeadm
 stage commands commands

@@ -154,6 +154,12 @@ func (w *world) change(line string) {
 	case "provider":
 		w.provider(words[1:])
 		return
+	case "event":
+		w.in.PodEvents = append(w.in.PodEvents, corev1.Event{
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: words[1] + "-system", Name: words[1] + "-0"},
+			Type:           corev1.EventTypeWarning, Reason: words[2], Message: rest(3), EventTime: metav1.MicroTime{Time: w.in.Now},
+		})
+		return
 	case "pod":
 		w.in.Pods = append(w.in.Pods, corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: words[1] + "-system", Name: words[1] + "-0", Labels: map[string]string{providerLabel: words[1]}},

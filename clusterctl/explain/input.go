@@ -36,6 +36,8 @@ type Input struct {
 	// Providers are the Deployments of providers in all namespaces, and Pods those of the Deployments that are not available.
 	Providers []appsv1.Deployment
 	Pods      []corev1.Pod
+	// PodEvents are warnings about Pods whose containers are not created.
+	PodEvents []corev1.Event
 	// ProviderOf has the provider of each kind, the value of label cluster.x-k8s.io/provider of its CustomResourceDefinition.
 	ProviderOf map[schema.GroupKind]string
 	// NoKind lists kinds that the API server does not serve.

@@ -39,6 +39,9 @@ func TestNoMessageHasAnEmptyPart(t *testing.T) {
 				}
 			}
 		}
+		for i := range in.PodEvents {
+			in.PodEvents[i].Message = ""
+		}
 		for _, c := range Explain(in).Causes {
 			if emptyPart.MatchString(c.Message) {
 				t.Errorf("%s %s: message %q has an empty part", c.Object, c.Reason, c.Message)

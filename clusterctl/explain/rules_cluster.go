@@ -138,6 +138,9 @@ func (v *view) podProblem(d *appsv1.Deployment) string {
 				return apply.Explanation(fmt.Sprintf("Pod %s cannot be scheduled", p.Name), cmp.Or(condition.Message, condition.Reason))
 			}
 		}
+		if problem := apply.NotCreated(p, v.PodEvents); problem != "" {
+			return problem
+		}
 	}
 	return ""
 }

@@ -52,9 +52,9 @@ func WaitEstablished(ctx context.Context, c client.Reader, crdName string) error
 	return nil
 }
 
-// WaitAvailable waits until a Deployment is available, or returns why it is not when the context ends, after timeout, or when the
-// Deployment has given up, which is what `kubectl rollout status` waits for, too. report, which may be nil, is called once per reason to
-// wait.
+// WaitAvailable waits until a Deployment is available, or returns why it is not, and why its Pods do not run, when the context ends, after
+// timeout, or when the Deployment has given up, which is what `kubectl rollout status` waits for, too. report, which may be nil, is called
+// once per reason to wait.
 func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, timeout time.Duration, report func(reason string)) error {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	w := &Wait{Client: c, Timeout: timeout, Report: report, What: fmt.Sprintf("Deployment %s is not available", key)}
@@ -70,6 +70,11 @@ func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey
 	})
 	if err == nil && failure != "" {
 		return fmt.Errorf("Deployment %s does not start: %s: see `kubectl -n %s describe pods`", key, failure, key.Namespace)
+	}
+	if err != nil && ctx.Err() == nil {
+		if reason := unavailable(ctx, c, key); reason != "" && !strings.Contains(err.Error(), reason) {
+			return fmt.Errorf("%w: %s", err, reason)
+		}
 	}
 	return err
 }

@@ -4,7 +4,7 @@
 //	rollback.go RollBack: undoes an interrupted or failed upgrade
 //	execute.go  executes the stages of a plan
 //	object.go   writes one object
-//	await.go    waits for Deployments, and finds out why they do not start
+//	await.go    waits for Deployments, unless they will not start
 //	webhook.go  replaces webhook configurations without rejecting requests
 //	stage       what is done, and in which order: a pure function
 //	merge       what is written: pure functions

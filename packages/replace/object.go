@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/replace/merge"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
@@ -24,9 +25,6 @@ const (
 	gonePoll    = 100 * time.Millisecond
 	goneTimeout = time.Minute
 )
-
-// revisionAnnotation is written by the Deployment controller only.
-const revisionAnnotation = "deployment.kubernetes.io/revision"
 
 // form computes what to write; nil means nothing.
 type form func(live, desired *unstructured.Unstructured) *unstructured.Unstructured
@@ -152,7 +150,7 @@ func (r *run) removeOrphans(ctx context.Context, namespace string) error {
 	}
 	for i := range list.Items {
 		o := &list.Items[i]
-		if metav1.GetControllerOfNoCopy(o) != nil || o.Annotations[revisionAnnotation] == "" || !ofDeployment(o.Name, deployments) {
+		if metav1.GetControllerOfNoCopy(o) != nil || o.Annotations[apply.RevisionAnnotation] == "" || !ofDeployment(o.Name, deployments) {
 			continue
 		}
 		err := r.Writer.Retry(ctx, func(ctx context.Context) error {

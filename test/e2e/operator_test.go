@@ -28,7 +28,7 @@ func operator() deployed {
 
 // operated returns the operator and the managers of the providers that it installs.
 func operated() []deployed {
-	return append(deployments(), deployed{"capim-manager", "capim-system", "capim-", "inmemory-controller-leader-election-capi"}, operator())
+	return append(deployments(), capim(), operator())
 }
 
 // simulated is a cluster of the in-memory provider.

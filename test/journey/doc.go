@@ -22,7 +22,8 @@
 // Repository.ReleasePublished releases components in the form of Cluster API v1.7, for journeys that upgrade from it. They need
 // the published CRDs, which are not in this repository.
 //
-// TestProvidersOfOtherProjects reads releases of other projects' infrastructure providers in place; they are not in this repository either.
+// Providers has the releases of other projects' infrastructure providers, which it reads in place; they are not in this repository either.
+// Package e2e uses it for a management cluster with Nodes.
 //
 // What belongs here: journeys across components, and their vocabulary. What does not: tests of one component, which are in
 // its packages.

@@ -9,11 +9,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-const (
-	older = "v1.30.5"
-	newer = "v1.31.2"
-)
-
 // TestClusterIsCreatedAndDeleted generates a Cluster from a template, uses its kubeconfig, and deletes it.
 func TestClusterIsCreatedAndDeleted(t *testing.T) {
 	t.Parallel()

@@ -18,9 +18,6 @@ import (
 // managed is the annotation of infrastructure that another system manages, in YAML.
 const managed = clusterv1.ManagedByAnnotation + ": terraform"
 
-// managedHost is the only host on which API servers of in-memory clusters listen under capi.
-const managedHost = "127.0.0.1"
-
 // managedServer returns the URL of an API server at a port.
 func managedServer(port int) string {
 	return "https://" + net.JoinHostPort(managedHost, strconv.Itoa(port))
@@ -30,24 +27,6 @@ func managedServer(port int) string {
 func (w *World) freePort() int {
 	w.t.Helper()
 	return w.freePortBelow(w.t, 24000)
-}
-
-// freePortBelow returns a port below a limit that nothing listens on. Each is returned once.
-func (m *Management) freePortBelow(t testing.TB, limit int) int {
-	t.Helper()
-	for range 1000 {
-		port := limit - int(m.ports.Add(1))
-		listener, err := net.Listen("tcp", net.JoinHostPort(managedHost, strconv.Itoa(port)))
-		if err != nil {
-			continue
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
-	}
-	t.Fatal("no port is free")
-	return 0
 }
 
 // provision does what the other system does for infrastructure: it sets the endpoint, unless port is 0, and the status.

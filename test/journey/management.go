@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -215,4 +216,22 @@ func (c *changes) announce(namespace string) {
 		close(ch)
 		delete(c.waiting, namespace)
 	}
+}
+
+// freePortBelow returns a port below a limit that nothing listens on. Each is returned once.
+func (m *Management) freePortBelow(t testing.TB, limit int) int {
+	t.Helper()
+	for range 1000 {
+		port := limit - int(m.ports.Add(1))
+		listener, err := net.Listen("tcp", net.JoinHostPort(managedHost, strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
+	}
+	t.Fatal("no port is free")
+	return 0
 }

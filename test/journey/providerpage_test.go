@@ -44,7 +44,7 @@ func TestCompatibilityPage(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "book", providersPage))
 	testenv.Must(t, err)
 	page := string(raw)
-	compatibility, rejected := tables(providerReleases())
+	compatibility, rejected := tables(providerReleases(managedHost))
 	for heading, want := range map[string]string{
 		"| provider | release | contract | templates | becomes ready, is upgraded, moves | tested |\n|---|---|---|---|---|---|\n": compatibility,
 		"| provider | template | error |\n|---|---|---|\n":                                                                        rejected,
@@ -58,7 +58,7 @@ func TestCompatibilityPage(t *testing.T) {
 			t.Errorf("%s and providerReleases differ (-tests +page):\n%s\nthe table is to be:\n%s%s", providersPage, diff, heading, want)
 		}
 	}
-	for name, r := range providerReleases() {
+	for name, r := range providerReleases(managedHost) {
 		if want := fmt.Sprintf("--infrastructure %s:%s", name, r.version); !strings.Contains(page, want) {
 			t.Errorf("%s has no example with %q", providersPage, want)
 		}
@@ -72,7 +72,7 @@ func TestDeclaredReleases(t *testing.T) {
 		t.Skipf("there are no published releases: set CAPI_FACTS_DIR to the directory with data/providers (%v)", err)
 	}
 	version := regexp.MustCompile(`(?m)^apiVersion: (?:cluster|controlplane\.cluster|bootstrap\.cluster)\.x-k8s\.io/(\w+)$`)
-	for name, r := range providerReleases() {
+	for name, r := range providerReleases(managedHost) {
 		release := filepath.Join(folder, name+"-"+r.version)
 		metadata, err := os.ReadFile(filepath.Join(release, "metadata.yaml"))
 		testenv.Must(t, err)
@@ -119,7 +119,7 @@ func section(t *testing.T, name string) string {
 
 // example runs the commands of a provider's example in the book that generate Clusters, with no other variables than those that the example
 // sets.
-func (p *providers) example(t *testing.T, name string) {
+func (p *Providers) example(t *testing.T, name string) {
 	text := section(t, name)
 	config, err := os.ReadFile(p.tools.config)
 	testenv.Must(t, err)

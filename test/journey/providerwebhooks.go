@@ -1,25 +1,33 @@
 package journey
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -27,21 +35,43 @@ import (
 // their version alone, which is what conversions leave of the templates here.
 type providerWebhooks struct {
 	server *httptest.Server
-	api    client.Client
-	t      testing.TB
-	calls  atomic.Int32
+	ca     *x509.Certificate
+	// nodes is set if the API server calls Services: then their endpoints are this server. Otherwise, webhooks lead to its URL.
+	nodes bool
+	api   client.Client
+	t     testing.TB
+	calls atomic.Int32
 	// services are those that the webhooks led to before, by object and name of the webhook.
 	services map[string]map[string]any
 }
 
+// simulatedEndpoints is the manager of the EndpointSlices of Services that lead to this server.
+const simulatedEndpoints = "journey"
+
 // convertPath is where ConversionReviews are answered.
 const convertPath = "/convert"
 
-// newProviderWebhooks starts a server that ends with the test.
-func newProviderWebhooks(t testing.TB, api client.Client) *providerWebhooks {
+// newProviderWebhooks starts a server at a host, which ends with the test. Its certificate is also that of Services in namespaces.
+func newProviderWebhooks(t testing.TB, api client.Client, host string, namespaces ...string) *providerWebhooks {
 	t.Helper()
 	w := &providerWebhooks{api: api, t: t, services: map[string]map[string]any{}}
-	w.server = httptest.NewTLSServer(w)
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	testenv.Must(t, err)
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
+	testenv.Must(t, err)
+	request := pki.Request{CommonName: host, IPs: []net.IP{net.ParseIP(host)}, Validity: 24 * time.Hour}
+	for _, namespace := range namespaces {
+		request.DNSNames = append(request.DNSNames, "*."+namespace+".svc")
+	}
+	pair, err := ca.Issue(request, time.Now())
+	testenv.Must(t, err)
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	testenv.Must(t, err)
+	w.ca, w.server = ca.Certificate, httptest.NewUnstartedServer(w)
+	testenv.Must(t, w.server.Listener.Close())
+	w.server.Listener = listener
+	w.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	w.server.StartTLS()
 	t.Cleanup(w.server.Close)
 	return w
 }
@@ -99,11 +129,7 @@ func (w *providerWebhooks) inject(label string) int {
 			for _, webhook := range webhooks {
 				config := webhook.(map[string]any)["clientConfig"].(map[string]any)
 				w.certified(&o, config)
-				service := config["service"].(map[string]any)
-				w.services[o.GetName()+"/"+webhook.(map[string]any)["name"].(string)] = service
-				config["url"] = w.server.URL + service["path"].(string)
-				config["caBundle"] = w.bundle()
-				delete(config, "service")
+				w.lead(o.GetName()+"/"+webhook.(map[string]any)["name"].(string), config)
 			}
 			o.Object["webhooks"] = webhooks
 			testenv.Must(w.t, w.api.Patch(w.t.Context(), &o, client.MergeFrom(before)))
@@ -124,9 +150,8 @@ func (w *providerWebhooks) conversions(label string) int {
 			continue
 		}
 		w.certified(&o, config)
-		w.services[o.GetName()] = config["service"].(map[string]any)
 		before := o.DeepCopy()
-		config = map[string]any{"url": w.server.URL + convertPath, "caBundle": w.bundle()}
+		w.lead(o.GetName(), config)
 		testenv.Must(w.t, unstructured.SetNestedMap(o.Object, config, "spec", "conversion", "webhook", "clientConfig"))
 		testenv.Must(w.t, w.api.Patch(w.t.Context(), &o, client.MergeFrom(before)))
 		count++
@@ -134,10 +159,52 @@ func (w *providerWebhooks) conversions(label string) int {
 	return count
 }
 
+// lead leads the API server to this server: with a CA bundle, as cert-manager does, and instead of a Service, or through it.
+func (w *providerWebhooks) lead(key string, config map[string]any) {
+	w.t.Helper()
+	config["caBundle"] = w.bundle()
+	service := config["service"].(map[string]any)
+	if w.nodes {
+		w.serve(client.ObjectKey{Namespace: service["namespace"].(string), Name: service["name"].(string)})
+		return
+	}
+	w.services[key] = service
+	config["url"] = w.server.URL + service["path"].(string)
+	delete(config, "service")
+}
+
+// serve makes this server the endpoint of a Service, whose Pods do not run.
+func (w *providerWebhooks) serve(key client.ObjectKey) {
+	w.t.Helper()
+	service, address := &corev1.Service{}, w.server.Listener.Addr().(*net.TCPAddr)
+	testenv.Must(w.t, w.api.Get(w.t.Context(), key, service))
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name + "-simulated", Labels: map[string]string{
+			discoveryv1.LabelServiceName: key.Name, discoveryv1.LabelManagedBy: simulatedEndpoints,
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{address.IP.String()}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
+		}},
+	}
+	for _, port := range service.Spec.Ports {
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &port.Name, Port: ptr.To(int32(address.Port)), Protocol: &port.Protocol})
+	}
+	testenv.Must(w.t, client.IgnoreAlreadyExists(w.api.Create(w.t.Context(), slice)))
+}
+
 // restore leads the API server back to the provider's Services, as cert-manager leaves the webhooks: with a CA bundle. It cannot call them
 // then.
 func (w *providerWebhooks) restore(label string) {
 	w.t.Helper()
+	if w.nodes {
+		for _, o := range w.list("v1", "Service", label) {
+			testenv.Must(w.t, w.api.DeleteAllOf(w.t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(o.GetNamespace()),
+				client.MatchingLabels{discoveryv1.LabelManagedBy: simulatedEndpoints}))
+		}
+		w.server.CloseClientConnections() // Otherwise, the API server would go on with them.
+		return
+	}
 	back := func(config map[string]any, key string) {
 		delete(config, "url")
 		config["service"] = w.services[key]
@@ -184,7 +251,7 @@ func (w *providerWebhooks) certified(o *unstructured.Unstructured, config map[st
 
 // bundle returns the CA that issued the certificate of this server.
 func (w *providerWebhooks) bundle() string {
-	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw}))
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.ca.Raw}))
 }
 
 // list returns the objects of a kind that are a provider's.

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -177,18 +176,6 @@ func (w *World) secretContent() string {
 		}
 	}
 	return content.String()
-}
-
-// crds returns the CRDs of the components.
-func (w *World) crds() (client.Client, []apiextensionsv1.CustomResourceDefinition) {
-	w.t.Helper()
-	scheme := runtime.NewScheme()
-	testenv.Must(w.t, apiextensionsv1.AddToScheme(scheme))
-	api, err := client.New(w.Config, client.Options{Scheme: scheme})
-	testenv.Must(w.t, err)
-	list := &apiextensionsv1.CustomResourceDefinitionList{}
-	testenv.Must(w.t, api.List(w.t.Context(), list, client.HasLabels{"cluster.x-k8s.io/provider"}))
-	return api, list.Items
 }
 
 // storeOldVersions records all versions of the CRDs as stored, and returns in how many there are several.

@@ -7,10 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 )
 
 // TestProvidersChangeWhileWebhooksAnswer changes the arguments of all providers, upgrades them to a version that does not start,
@@ -124,21 +121,4 @@ func (w *World) deployment(name string) appsv1.Deployment {
 		w.t.Fatalf("there is no Deployment %s", name)
 	}
 	return all[i]
-}
-
-// installed returns the versions of the providers with these labels, or of all, from the inventory.
-func (w *World) installed(labels ...string) map[string]string {
-	w.t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(clusterctlv1.GroupVersion.WithKind("ProviderList"))
-	if err := w.Client.List(w.t.Context(), list); err != nil {
-		w.t.Fatal(err)
-	}
-	versions := map[string]string{}
-	for _, p := range list.Items {
-		if len(labels) == 0 || slices.Contains(labels, p.GetName()) {
-			versions[p.GetName()], _ = p.Object["version"].(string)
-		}
-	}
-	return versions
 }

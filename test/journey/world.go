@@ -8,14 +8,28 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
+
+// Versions of Kubernetes that most journeys create, and upgrade to.
+const (
+	older = "v1.30.5"
+	newer = "v1.31.2"
+)
+
+// managedHost is the only host on which API servers of in-memory clusters listen under capi.
+const managedHost = "127.0.0.1"
 
 // World is a namespace of a management cluster for one test.
 type World struct {
@@ -150,4 +164,33 @@ func kindOf(o client.Object) string {
 	}
 	name := fmt.Sprintf("%T", o)
 	return name[strings.LastIndex(name, ".")+1:]
+}
+
+// installed returns the versions of the providers with these labels, or of all, from the inventory.
+func (w *World) installed(labels ...string) map[string]string {
+	w.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(clusterctlv1.GroupVersion.WithKind("ProviderList"))
+	if err := w.Client.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, p := range list.Items {
+		if len(labels) == 0 || slices.Contains(labels, p.GetName()) {
+			versions[p.GetName()], _ = p.Object["version"].(string)
+		}
+	}
+	return versions
+}
+
+// crds returns the CRDs of the components.
+func (w *World) crds() (client.Client, []apiextensionsv1.CustomResourceDefinition) {
+	w.t.Helper()
+	scheme := runtime.NewScheme()
+	testenv.Must(w.t, apiextensionsv1.AddToScheme(scheme))
+	api, err := client.New(w.Config, client.Options{Scheme: scheme})
+	testenv.Must(w.t, err)
+	list := &apiextensionsv1.CustomResourceDefinitionList{}
+	testenv.Must(w.t, api.List(w.t.Context(), list, client.HasLabels{"cluster.x-k8s.io/provider"}))
+	return api, list.Items
 }

@@ -180,7 +180,8 @@ func (a *applier) try(
 
 // starting reports whether a webhook did not respond: its provider may just have been installed.
 func starting(err error) bool {
-	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+	return apierrors.IsInternalError(err) && (strings.Contains(err.Error(), "failed calling webhook") ||
+		strings.Contains(err.Error(), "conversion webhook for "))
 }
 
 // typed matches the start of the API server's errors about unknown fields and fields of the wrong type.

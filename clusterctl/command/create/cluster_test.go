@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -146,19 +148,30 @@ To follow its progress, run: clusterctl describe cluster c1 -n NS
 }
 
 func TestProvidersThatStart(t *testing.T) {
-	c := newCLI(t)
-	calls := 0
-	c.client = interceptor.NewClient(c.env.Client, interceptor.Funcs{
-		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			if calls++; calls < 3 {
-				return apierrors.NewInternalError(errors.New(`failed calling webhook "default.cluster": connection refused`))
+	// API servers give errors of conversions no reason.
+	converts := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "conversion webhook for example.com/v1, Kind=Toy failed: connection refused",
+	}}
+	for reason, failure := range map[string]error{
+		"a webhook that admits": apierrors.NewInternalError(errors.New(`failed calling webhook "default.cluster": connection refused`)),
+		"one that converts":     converts,
+	} {
+		t.Run(reason, func(t *testing.T) {
+			c := newCLI(t)
+			calls := 0
+			c.client = interceptor.NewClient(c.env.Client, interceptor.Funcs{
+				Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+					if calls++; calls < 3 {
+						return failure
+					}
+					return w.Apply(ctx, o, opts...)
+				},
+			})
+			_, stderr, err := c.run(template, "c1", "--no-wait")
+			if err != nil || strings.Count(stderr, "Waiting for the webhook of InMemoryMachineTemplate NS/c1") != 1 {
+				t.Errorf("a provider that has just been installed is waited for, with one message: %v\n%s", err, stderr)
 			}
-			return w.Apply(ctx, o, opts...)
-		},
-	})
-	_, stderr, err := c.run(template, "c1", "--no-wait")
-	if err != nil || strings.Count(stderr, "Waiting for the webhook of InMemoryMachineTemplate NS/c1") != 1 {
-		t.Errorf("a provider that has just been installed is waited for, with one message: %v\n%s", err, stderr)
+		})
 	}
 }
 

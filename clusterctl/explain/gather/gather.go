@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
+	"sigs.k8s.io/cluster-api/packages/apply"
 )
 
 const (
@@ -136,21 +137,34 @@ func (r *reader) deployments(ctx context.Context) error {
 	}
 	r.in.Providers = list.Items
 	for i := range list.Items {
-		d := &list.Items[i]
-		if d.Status.AvailableReplicas > 0 || d.Spec.Selector == nil {
-			continue
+		if d := &list.Items[i]; d.Status.AvailableReplicas == 0 && d.Spec.Selector != nil {
+			if err := r.pods(ctx, d); err != nil {
+				return err
+			}
 		}
-		pods := &corev1.PodList{}
-		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
-		if err != nil {
-			continue // The API server validates selectors.
-		}
-		if err := r.client.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			return err
-		}
-		r.in.Pods = append(r.in.Pods, pods.Items...)
 	}
 	return nil
+}
+
+// pods reads the Pods of a Deployment, and warnings about the first one whose containers are not created: its status does not have the
+// reason.
+func (r *reader) pods(ctx context.Context, d *appsv1.Deployment) error {
+	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	if err != nil {
+		return nil // The API server validates selectors.
+	}
+	pods := &corev1.PodList{}
+	if err := r.client.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return err
+	}
+	r.in.Pods = append(r.in.Pods, pods.Items...)
+	first := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool { return apply.Creating(&p) })
+	if first < 0 {
+		return nil
+	}
+	warnings, err := apply.Warnings(ctx, r.client, &pods.Items[first])
+	r.in.PodEvents = append(r.in.PodEvents, warnings...)
+	return r.note("Events of the Pods of "+d.Labels[providerLabel], err)
 }
 
 // events reads warnings.

@@ -41,6 +41,14 @@ func object(kind schema.GroupVersionKind, name string, spec map[string]any) *uns
 	return u
 }
 
+// podEvent returns a warning about a Pod.
+func podEvent(pod string) client.Object {
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: pod}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "toy", Name: pod},
+		Type: corev1.EventTypeWarning, Reason: "FailedMount",
+	}
+}
+
 // cluster returns a Cluster with this number of Machines.
 func cluster(machines int) []client.Object {
 	objects := []client.Object{
@@ -54,7 +62,13 @@ func cluster(machines int) []client.Object {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: "manager", Labels: map[string]string{providerLabel: "toy"}},
 			Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "toy"}}},
 		},
-		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: "manager-0", Labels: map[string]string{"app": "toy"}}},
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: "manager-0", Labels: map[string]string{"app": "toy"}},
+			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+			}}},
+		},
+		podEvent("manager-0"), podEvent("other"),
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: "other"}},
 		&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}, Type: corev1.EventTypeWarning, Reason: "Failed"},
 	}
@@ -98,6 +112,7 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 	s := &server{}
 	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithIndex(&corev1.Event{}, "type", func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }).
+		WithIndex(&corev1.Event{}, "involvedObject.name", func(o client.Object) []string { return []string{o.(*corev1.Event).InvolvedObject.Name} }).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				s.mu.Lock()
@@ -146,6 +161,9 @@ func TestReadAsksOncePerKind(t *testing.T) {
 		}
 		if len(in.Providers) != 1 || len(in.Pods) != 1 || len(in.Events) != 1 || len(in.Unread) != 0 {
 			t.Errorf("%d Deployments, %d Pods, %d Events, unread %v", len(in.Providers), len(in.Pods), len(in.Events), in.Unread)
+		}
+		if len(in.PodEvents) != 1 || in.PodEvents[0].Name != "manager-0" {
+			t.Errorf("warnings about Pods %v, want that of the Pod whose containers are not created", in.PodEvents)
 		}
 		if !in.NoKind[schema.GroupKind{Group: "gone.example.com", Kind: "GoneCluster"}] || in.NoKind[toyMachine.GroupKind()] {
 			t.Errorf("kinds that are not installed: %v", in.NoKind)

@@ -3,6 +3,7 @@ package journey
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,8 @@ const (
 // Pools of machines, and clusters whose control plane is not a KubeadmControlPlane, have no simulation: nothing happens to them.
 type simulation struct {
 	client.Client
+	// host is that of all API servers, and addresses of machines.
+	host string
 	// ports has the port of the API server of each cluster, by namespace, and whole the namespaces in which machines start. They are only
 	// read.
 	ports map[string]int
@@ -135,7 +138,7 @@ func (s *simulation) cluster(ctx context.Context, o *unstructured.Unstructured) 
 	if ref := cluster.Spec.ControlPlaneRef; ref == nil || ref.Kind != "KubeadmControlPlane" {
 		return nil
 	}
-	endpoint := map[string]any{"host": managedHost, "port": int64(s.ports[o.GetNamespace()])}
+	endpoint := map[string]any{"host": s.host, "port": int64(s.ports[o.GetNamespace()])}
 	simulated := inMemoryCluster(client.ObjectKeyFromObject(o))
 	simulated.SetLabels(map[string]string{clusterv1.ClusterNameLabel: cluster.Name})
 	simulated.SetAnnotations(map[string]string{clusterv1.ManagedByAnnotation: "simulation"})
@@ -173,7 +176,7 @@ func (s *simulation) machine(ctx context.Context, o *unstructured.Unstructured) 
 	if ready, _, _ := unstructured.NestedBool(simulated.Object, "status", "ready"); err != nil || !ready {
 		return err
 	}
-	addresses := []any{map[string]any{"type": string(clusterv1.MachineInternalIP), "address": managedHost}}
+	addresses := []any{map[string]any{"type": string(clusterv1.MachineInternalIP), "address": s.host}}
 	return s.report(ctx, o, map[string]any{"providerID": id}, map[string]any{"addresses": addresses})
 }
 
@@ -213,8 +216,8 @@ func (s *simulation) report(ctx context.Context, o *unstructured.Unstructured, s
 	return client.IgnoreNotFound(s.Status().Patch(ctx, change, client.Merge))
 }
 
-// moveInMemoryPorts gives the in-memory provider of a management cluster simulatedPorts, and waits until it runs with them.
-func (m *Management) moveInMemoryPorts(t testing.TB) {
+// moveInMemory gives the in-memory provider of a management cluster of capi simulatedPorts on a host, and waits until it runs with them.
+func (m *Management) moveInMemory(t testing.TB, host string) {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
 	testenv.Must(t, m.Client.List(t.Context(), list, client.MatchingLabels{clusterv1.ProviderNameLabel: "infrastructure-" + inMemory}))
@@ -225,6 +228,8 @@ func (m *Management) moveInMemoryPorts(t testing.TB) {
 	before := d.DeepCopy()
 	container := &d.Spec.Template.Spec.Containers[0]
 	container.Args = append(container.Args, "--api-server-ports="+simulatedPorts)
+	others := slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == "POD_IP" })
+	container.Env = append(others, corev1.EnvVar{Name: "POD_IP", Value: host})
 	testenv.Must(t, m.Client.Patch(t.Context(), d, client.StrategicMergeFrom(before)))
 	testenv.Eventually(t, "the in-memory provider has other ports", func() error {
 		if err := m.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {

@@ -20,8 +20,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// life takes the Clusters that are ready, and their providers, through what comes after their creation.
-func (p *providers) life() {
+// Live takes the Clusters that are ready, and their providers, through what comes after their creation: an upgrade of Kubernetes, then of
+// each provider, and a move to a management cluster of capi.
+func (p *Providers) Live() {
 	p.described()
 	p.upgradeKubernetes()
 	for _, name := range p.names {
@@ -35,7 +36,7 @@ func (p *providers) life() {
 }
 
 // unavailable checks that explain names the provider's Deployment, which does not run, as what a Cluster waits for.
-func (p *providers) unavailable() {
+func (p *Providers) unavailable() {
 	p.t.Helper()
 	for _, name := range p.names {
 		r := p.releases[name]
@@ -44,7 +45,11 @@ func (p *providers) unavailable() {
 				continue
 			}
 			c := p.subject(p.Management, namespace, namespace)
-			c.Eventually("explain names what does not run", c.Explains("ProviderUnavailable Deployment", "infrastructure-"+name, "capi does not run containers"))
+			why := "capi does not run containers"
+			if p.options.Kubeconfig != "" {
+				why = "FailedMount" // cert-manager has issued no certificate.
+			}
+			c.Eventually("explain names what does not run", c.Explains("ProviderUnavailable Deployment", "infrastructure-"+name, why))
 			if report, err := c.explained(); err != nil || report.Causes[0].Object.Namespace != r.namespace {
 				p.t.Errorf("%s: the cause is not in namespace %s: %+v: %v", namespace, r.namespace, report.Causes, err)
 			}
@@ -54,25 +59,25 @@ func (p *providers) unavailable() {
 }
 
 // subject returns the Cluster of a template.
-func (p *providers) subject(m *Management, namespace, name string) *Subject {
+func (p *Providers) subject(m *Management, namespace, name string) *Subject {
 	return &Subject{World: &World{Management: m, Namespace: namespace, t: p.t, timeout: conditionTimeout}, Name: name}
 }
 
 // described checks what describe and get kubeconfig show of the ready Clusters.
-func (p *providers) described() {
+func (p *Providers) described() {
 	p.t.Helper()
 	for _, c := range p.subjects {
 		// Conditions of v1beta2 are written up to ten seconds later.
 		testenv.Eventually(p.t, "describe shows a Cluster that is ready", func() error { return p.describes(c) })
 		r := p.clusterctl(p.tools, "get", "kubeconfig", c.Name, "--namespace", c.Namespace)
-		if want := fmt.Sprintf("server: https://%s:%d", managedHost, p.ports[c.Namespace]); r.Failed || !strings.Contains(r.Out, want) {
+		if want := fmt.Sprintf("server: https://%s:%d", p.options.Host, p.ports[c.Namespace]); r.Failed || !strings.Contains(r.Out, want) {
 			p.t.Errorf("the kubeconfig does not have %s: %s", want, r)
 		}
 	}
 }
 
 // describes returns an error unless describe shows that a Cluster is available, and its infrastructure.
-func (p *providers) describes(c *Subject) error {
+func (p *Providers) describes(c *Subject) error {
 	infrastructure := c.Snapshot().Cluster.Spec.InfrastructureRef.Kind
 	r := p.clusterctl(p.tools, "describe", "cluster", c.Name, "--namespace", c.Namespace)
 	ready := slices.ContainsFunc(strings.Split(r.Out, "\n"), func(line string) bool {
@@ -87,7 +92,7 @@ func (p *providers) describes(c *Subject) error {
 
 // upgradeKubernetes upgrades all ready Clusters: those with a class as planned, others by the versions of their control plane and
 // MachineDeployments.
-func (p *providers) upgradeKubernetes() {
+func (p *Providers) upgradeKubernetes() {
 	p.t.Helper()
 	before, planned := map[string]*Snapshot{}, 0
 	for _, c := range p.subjects {
@@ -110,15 +115,15 @@ func (p *providers) upgradeKubernetes() {
 }
 
 // upgradePlanned plans an upgrade of the Cluster as it is read, with another version, which replaces every Machine, and does it.
-func (p *providers) upgradePlanned(c *Subject) {
+func (p *Providers) upgradePlanned(c *Subject) {
 	p.t.Helper()
 	live := object(clusterv1.GroupVersion.String(), "Cluster", c.Namespace, c.Name)
 	testenv.Must(p.t, p.Client.Get(p.t.Context(), c.Key(), live))
 	testenv.Must(p.t, unstructured.SetNestedField(live.Object, newer, "spec", "topology", "version"))
 	text, err := yaml.Marshal(live.Object)
 	testenv.Must(p.t, err)
-	r := p.tools.Clusterctl(p.t.Context(), string(text), "alpha", "topology", "plan", "--file", "-", "--namespace", c.Namespace, "--output", "json",
-		"--kubeconfig", p.Kubeconfig)
+	r := p.tools.Clusterctl(p.t.Context(), string(text), "alpha", "topology", "plan", "--file", "-", "--namespace", c.Namespace,
+		"--output", "json", "--kubeconfig", p.Kubeconfig)
 	if r.Failed {
 		p.t.Fatal(r)
 	}
@@ -144,7 +149,7 @@ func (p *providers) upgradePlanned(c *Subject) {
 }
 
 // upgradeParts changes the versions of a Cluster without a class.
-func (p *providers) upgradeParts(c *Subject) {
+func (p *Providers) upgradeParts(c *Subject) {
 	p.t.Helper()
 	snapshot := c.Snapshot()
 	for i := range snapshot.ControlPlanes.Items {
@@ -173,7 +178,7 @@ func (r providerRelease) next() string {
 
 // publish adds the next version to the local repository of a provider. It is the same release, but its Deployment has no replicas: that
 // is how the upgrade, which waits for the new manager, ends where the manager cannot run.
-func (p *providers) publish(name string) {
+func (p *Providers) publish(name string) {
 	p.t.Helper()
 	r := p.releases[name]
 	from := filepath.Join(filepath.Dir(p.tools.config), "infrastructure-"+name, r.version)
@@ -199,12 +204,14 @@ func (p *providers) publish(name string) {
 }
 
 // upgradeProvider upgrades a provider to its next version, as upgrade plan proposes.
-func (p *providers) upgradeProvider(name string) {
+func (p *Providers) upgradeProvider(name string) {
 	p.t.Helper()
 	p.publish(name)
 	r, label := p.releases[name], "infrastructure-"+name
-	if plan := p.clusterctl(p.tools, "upgrade", "plan"); plan.Failed || !slices.ContainsFunc(strings.Split(plan.Out, "\n"), func(line string) bool {
-		return slices.Equal(strings.Fields(line), []string{label, r.namespace, "InfrastructureProvider", r.version, r.next()})
+	proposed := []string{label, r.namespace, "InfrastructureProvider", r.version, r.next()}
+	plan := p.clusterctl(p.tools, "upgrade", "plan")
+	if plan.Failed || !slices.ContainsFunc(strings.Split(plan.Out, "\n"), func(line string) bool {
+		return slices.Equal(strings.Fields(line), proposed)
 	}) {
 		p.t.Errorf("the plan does not have %s of %s: %s", r.next(), name, plan)
 	}
@@ -226,41 +233,74 @@ func (p *providers) upgradeProvider(name string) {
 }
 
 // move moves the ready Clusters to another management cluster, with the same providers, where they remain what they are.
-func (p *providers) move() {
+func (p *Providers) move() {
 	p.t.Helper()
-	s := NewStandalone(p.t, p.tools)
-	testenv.Must(p.t, p.tools.install(p.t.Context(), s.kubeconfig()))
+	target := p.embedded()
 	source, webhooks := p.Management, p.webhooks
-	target := s.Management()
-	target.moveInMemoryPorts(p.t)
-	p.Management, p.webhooks = target, newProviderWebhooks(p.t, target.Client)
+	p.Management, p.webhooks = target, newProviderWebhooks(p.t, target.Client, p.options.Host)
 	for _, name := range p.names {
 		p.init(name)
 	}
-	startSimulation(p.t, target, p.definitions(), &simulation{ports: p.ports, whole: p.whole})
-	for _, c := range p.subjects {
-		p.takeAlong(c, target)
-		before := c.Identity().Machines
-		w := c.World.Move(target)
-		moved := c.Moved(w)
-		moved.Eventually("the Cluster is ready after the move", Ready, ControlPlanes(1), desiredWorkers, Version(newer), moved.WorkloadMatches)
-		if diff := cmp.Diff(before, w.Identity().Machines); diff != "" {
-			p.t.Errorf("%s: Machines (-before +after the move):\n%s", c.Namespace, diff)
-		}
-		for _, crd := range p.definitions() {
-			if err := p.empty(source.Client, &crd, client.InNamespace(c.Namespace)); err != nil {
-				p.t.Errorf("%s in the source: %v", crd.Name, err)
-			}
-		}
+	startSimulation(p.t, target, p.definitions(), &simulation{host: p.options.Host, ports: p.ports, whole: p.whole})
+	p.target, p.Management, p.webhooks = target, source, webhooks
+	for i, c := range p.subjects {
+		p.subjects[i] = p.moveTo(c, target)
 		p.moved[c.Namespace] = true
 	}
-	p.target, p.Management, p.webhooks = target, source, webhooks
+}
+
+// MoveBack moves the ready Clusters back from the management cluster of capi, the first one while nothing answers webhooks at first.
+func (p *Providers) MoveBack() {
+	p.t.Helper()
+	p.moveUnanswered(p.subjects[0], "infrastructure-"+p.names[0])
+	for i, c := range p.subjects {
+		p.subjects[i] = p.moveTo(c, p.Management)
+		p.moved[c.Namespace] = false
+	}
+}
+
+// moveUnanswered tries to move a Cluster back while the target cannot call the webhooks of its provider. Another move will continue.
+func (p *Providers) moveUnanswered(c *Subject, label string) {
+	p.t.Helper()
+	p.takeAlong(c, p.Management)
+	p.webhooks.restore(label)
+	r := c.Tools.Clusterctl(p.t.Context(), "", "move", "--namespace", c.Namespace,
+		"--kubeconfig", c.Kubeconfig, "--to-kubeconfig", p.Kubeconfig)
+	if !r.Failed || !strings.Contains(r.Err, "failed calling webhook") {
+		p.t.Errorf("nothing answers webhooks in the target, want an error, got %s", r)
+	}
+	p.t.Log(r)
+	if !c.Snapshot().Cluster.Spec.Paused {
+		p.t.Errorf("%s: the Cluster is not paused in the source while it is being moved", c.Namespace)
+	}
+	p.webhooks.inject(label)
+	p.webhooks.conversions(label)
+}
+
+// moveTo moves a Cluster, and returns it in the other management cluster.
+func (p *Providers) moveTo(c *Subject, target *Management) *Subject {
+	p.t.Helper()
+	p.takeAlong(c, target)
+	before := c.Identity().Machines
+	w := c.World.Move(target)
+	moved := c.Moved(w)
+	moved.Eventually("the Cluster is ready after the move", Ready, ControlPlanes(1), desiredWorkers, Version(newer), moved.WorkloadMatches)
+	if diff := cmp.Diff(before, w.Identity().Machines); diff != "" {
+		p.t.Errorf("%s: Machines (-before +after the move):\n%s", c.Namespace, diff)
+	}
+	for _, crd := range p.definitions() {
+		if err := p.empty(c.Client, &crd, client.InNamespace(c.Namespace)); err != nil {
+			p.t.Errorf("%s in the source: %v", crd.Name, err)
+		}
+	}
+	return moved
 }
 
 // takeAlong labels what a move would leave behind, as the warnings of a dry run propose.
-func (p *providers) takeAlong(c *Subject, target *Management) {
+func (p *Providers) takeAlong(c *Subject, target *Management) {
 	p.t.Helper()
-	r := c.Tools.Clusterctl(p.t.Context(), "", "move", "--dry-run", "--kubeconfig", c.Kubeconfig, "--to-kubeconfig", target.Kubeconfig, "--namespace", c.Namespace)
+	r := c.Tools.Clusterctl(p.t.Context(), "", "move", "--dry-run", "--namespace", c.Namespace,
+		"--kubeconfig", c.Kubeconfig, "--to-kubeconfig", target.Kubeconfig)
 	if r.Failed {
 		p.t.Fatal(r)
 	}
@@ -268,7 +308,8 @@ func (p *providers) takeAlong(c *Subject, target *Management) {
 		rest, found := strings.CutPrefix(line, "Warning: ")
 		if words := strings.Fields(rest); found && strings.Contains(rest, "stays behind") {
 			name := strings.TrimPrefix(words[1], c.Namespace+"/")
-			label := c.Tools.Kubectl(p.t.Context(), "", "--kubeconfig", c.Kubeconfig, "-n", c.Namespace, "label", words[0], name, clusterctlv1.ClusterctlMoveLabel+"=")
+			label := c.Tools.Kubectl(p.t.Context(), "", "--kubeconfig", c.Kubeconfig, "-n", c.Namespace,
+				"label", words[0], name, clusterctlv1.ClusterctlMoveLabel+"=")
 			if label.Failed {
 				p.t.Fatal(label)
 			}
@@ -277,7 +318,7 @@ func (p *providers) takeAlong(c *Subject, target *Management) {
 }
 
 // at returns the management cluster with the objects of a namespace.
-func (p *providers) at(namespace string) *Management {
+func (p *Providers) at(namespace string) *Management {
 	if p.moved[namespace] {
 		return p.target
 	}
@@ -285,7 +326,7 @@ func (p *providers) at(namespace string) *Management {
 }
 
 // deleteOne deletes one provider of the other management cluster, with all that belongs to it.
-func (p *providers) deleteOne() {
+func (p *Providers) deleteOne() {
 	p.t.Helper()
 	source := p.Management
 	defer func() { p.Management = source }()
