@@ -60,8 +60,11 @@ func Release(ctx context.Context, root, folder string) error {
 
 // label returns the provider label of the program's component, which is the name of its folder in a release.
 func (p Program) label() string {
-	if p.Component == "core" || p.Component == operator {
+	switch p.Component {
+	case "core", operator:
 		return "cluster-api"
+	case "fleet":
+		return "addon-fleet"
 	}
 	return p.Component
 }

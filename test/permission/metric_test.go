@@ -37,6 +37,9 @@ func (w *world) checkMetrics() {
 		}
 		all = append(all, metrics...)
 		names := append(standardMetrics(), "capi_reconcile_total", "capi_reconcile_time_seconds")
+		if m.Component == "fleet" { // It has no webhooks.
+			names = slices.DeleteFunc(names, func(n string) bool { return strings.Contains(n, "_webhook_") })
+		}
 		if w.connected && (m.Component == "core" || m.Component == "control-plane-kubeadm") {
 			names = append(names, connectionMetrics()...)
 		}
