@@ -46,7 +46,7 @@ func policies() map[string]policy {
 		}},
 		"infrastructure-in-memory": {},
 		"ipam-in-cluster":          {},
-		"fleet":                    {edit: []grant{
+		"fleet": {edit: []grant{
 			// The role reads Secrets anyway, so an archive gives no more. Stores and policies, and deleting backups, are for administrators.
 			{[]string{"etcdbackups"}, []string{create}},
 		}},
