@@ -51,15 +51,8 @@ const (
 	// WaitingForControlPlaneProviderInitializedV1Beta1Reason means that the control plane object is not initialized yet.
 	WaitingForControlPlaneProviderInitializedV1Beta1Reason = "WaitingForControlPlaneProviderInitialized"
 
-	// BackupUpToDateV1Beta1Condition is False on a Cluster that is paused since it was restored from a backup of the management cluster, and
-	// does not exist otherwise. It is not part of Cluster API v1.7.
-	BackupUpToDateV1Beta1Condition ConditionType = "BackupUpToDate"
-
-	// BackupOutdatedV1Beta1Reason: Nodes have no Machine, or Machines have lost their Node, since the backup was made.
-	BackupOutdatedV1Beta1Reason = "BackupOutdated"
-
-	// NodesNotReadV1Beta1Reason: the Nodes of the workload cluster could not be compared with Machines yet.
-	NodesNotReadV1Beta1Reason = "NodesNotRead"
+	// BackupUpToDateV1Beta1Condition is ClusterBackupUpToDateCondition, with the same reasons. It is not part of Cluster API v1.7.
+	BackupUpToDateV1Beta1Condition ConditionType = ClusterBackupUpToDateCondition
 
 	// TopologyReconciledV1Beta1Condition is True when all objects of the Cluster match its topology.
 	TopologyReconciledV1Beta1Condition ConditionType = "TopologyReconciled"

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -21,14 +22,12 @@ const again = 15 * time.Second
 
 // compare resumes the Cluster if its Machines match its Nodes.
 func (c *Controller) compare(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	const severity = clusterv1.ConditionSeverityWarning
 	backup := cluster.Annotations[clusterv1.PausedByRestoreAnnotation]
-	prefix := fmt.Sprintf("The Cluster was restored from a backup of %s, and is paused: ", backup)
 	nodes, err := c.nodes(ctx, client.ObjectKeyFromObject(cluster))
 	if remote.IsNotConnected(err) {
-		return step.WaitAtMost(again, "a connection to the workload cluster").WithConditions(condition.False(
-			clusterv1.BackupUpToDateV1Beta1Condition, severity, clusterv1.NodesNotReadV1Beta1Reason,
-			"%sthe Nodes of the workload cluster could not be read yet; to resume it anyway, set spec.paused to false", prefix)), nil
+		c.hold(cluster, clusterv1.ClusterNodesNotReadReason,
+			"the Nodes of the workload cluster could not be read yet; to resume it anyway, set spec.paused to false")
+		return step.WaitAtMost(again, "a connection to the workload cluster"), nil
 	}
 	if err != nil {
 		return step.Done(), fmt.Errorf("listing the Nodes of the workload cluster: %w", err)
@@ -45,12 +44,19 @@ func (c *Controller) compare(ctx context.Context, cluster *clusterv1.Cluster) (s
 	}
 	found := differences(at, nodes, machines.Items, pools.Items)
 	if found.none() {
-		release(cluster)
+		c.release(cluster)
 		cluster.Spec.Paused = ptr.To(false)
 		step.Event(ctx, "RestoredClusterResumed", "Resumed: the Machines of the backup of %s match the Nodes", backup)
 		return step.Done(), nil
 	}
-	return step.WaitAtMost(again, "a user to resume the Cluster").WithConditions(condition.False(
-		clusterv1.BackupUpToDateV1Beta1Condition, severity, clusterv1.BackupOutdatedV1Beta1Reason,
-		"%s%s; compare them, and set spec.paused to false", prefix, found)), nil
+	c.hold(cluster, clusterv1.ClusterBackupOutdatedReason, found.String()+"; compare them, and set spec.paused to false")
+	return step.WaitAtMost(again, "a user to resume the Cluster"), nil
+}
+
+// hold reports why the Cluster stays paused.
+func (c *Controller) hold(cluster *clusterv1.Cluster, reason, why string) {
+	message := fmt.Sprintf("The Cluster was restored from a backup of %s, and is paused: %s",
+		cluster.Annotations[clusterv1.PausedByRestoreAnnotation], why)
+	condition.Set(cluster, condition.False(clusterv1.BackupUpToDateV1Beta1Condition, clusterv1.ConditionSeverityWarning, reason, "%s", message))
+	report.Set(cluster, cluster.Generation, c.Clock.Now(), report.False(clusterv1.ClusterBackupUpToDateCondition, reason, "%s", message))
 }

@@ -50,7 +50,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *clusterv1.C
 		Events:  predicate.NewPredicateFuncs(marked),
 		Scope:   func(_ context.Context, cluster *clusterv1.Cluster) (*clusterv1.Cluster, error) { return cluster, nil },
 		Steps: []step.Step[*clusterv1.Cluster]{
-			step.Do("confirmed", confirmed),
+			step.Do("confirmed", c.confirmed),
 			step.Do("compare", c.compare),
 		},
 	}

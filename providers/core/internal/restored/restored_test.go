@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -111,6 +112,7 @@ func TestRestoredClusters(t *testing.T) {
 	}
 	outdated := func(c *clusterv1.Cluster) {
 		condition.Set(c, condition.False(clusterv1.BackupUpToDateV1Beta1Condition, clusterv1.ConditionSeverityWarning, "BackupOutdated", ""))
+		report.Set(c, 1, backup, report.False(clusterv1.ClusterBackupUpToDateCondition, "BackupOutdated", ""))
 	}
 	nodes := []corev1.Node{node("n")}
 	tests := []struct {
@@ -148,6 +150,10 @@ func TestRestoredClusters(t *testing.T) {
 			got := ""
 			if found := condition.Get(cluster, clusterv1.BackupUpToDateV1Beta1Condition); found != nil {
 				got = string(found.Status) + " " + found.Reason + " " + found.Message
+			}
+			if found := report.Get(cluster, clusterv1.ClusterBackupUpToDateCondition); (found == nil) != (got == "") ||
+				found != nil && got != string(found.Status)+" "+found.Reason+" "+found.Message {
+				t.Errorf("the condition is %s in one version, and %v in the other", got, found)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)

@@ -158,6 +158,14 @@ func (e *Endpoint) StartServer(machine, version string) {
 	e.servers[machine] = version
 }
 
+// HasServer reports whether an API server runs on a machine, see StartServer.
+func (e *Endpoint) HasServer(machine string) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	_, runs := e.servers[machine]
+	return runs
+}
+
 // StopServer removes the API server of a machine. Without API servers, open connections are closed.
 func (e *Endpoint) StopServer(machine string) {
 	e.mu.Lock()
