@@ -102,7 +102,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 	if diff := gocmp.Diff(map[string]string{
-		"pki/ca.key": "key", "secure-port": "6443\n", "components/ns/manager/a.journal": "a\n", "kubernetes-version": "v1.36.4\n",
+		"pki/ca.key": "key", "secure-port": "6443\n", "components/ns/manager/a.journal": "a\n", "kubernetes-version": "v1.36.3\n",
 	}, filesOf(t, root)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}

@@ -53,7 +53,7 @@ type Manifest struct {
 	Format int `json:"format"`
 	// Created is when the backup began, in UTC: what it contains is not older.
 	Created time.Time `json:"created"`
-	// Capi and Kubernetes are the versions of the program that has saved it, and of its API server.
+	// Capi is the version of the program that has saved it, and Kubernetes that of the API server that has written the data.
 	Capi       string `json:"capi"`
 	Kubernetes string `json:"kubernetes"`
 	// Revision is etcd's revision when the backup began.

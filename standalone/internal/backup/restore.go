@@ -77,7 +77,7 @@ func (t Target) Restore(ctx context.Context, backup io.Reader, identities []age.
 	if r.Paused, err = w.storage(ctx, r.Manifest); err != nil {
 		return r, explain(err, root)
 	}
-	return r, explain(w.finish(), root)
+	return r, explain(w.finish(r.Manifest), root)
 }
 
 // check fails if there is something at Root.
@@ -265,8 +265,8 @@ func (r *restore) storage(ctx context.Context, m Manifest) (_ []string, err erro
 }
 
 // finish writes the keys, and moves the data directory to its place.
-func (r *restore) finish() error {
-	if err := datadir.WriteFile(filepath.Join(r.data, "kubernetes-version"), []byte(r.Kubernetes+"\n"), 0o600); err != nil {
+func (r *restore) finish(m Manifest) error {
+	if err := datadir.WriteFile(filepath.Join(r.data, "kubernetes-version"), []byte(m.Kubernetes+"\n"), 0o600); err != nil {
 		return err
 	}
 	keys := r.Keys

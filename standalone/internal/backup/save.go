@@ -29,7 +29,7 @@ type Source struct {
 	Keys string
 	// Storage is the directory's etcd.
 	Storage *clientv3.Client
-	// Capi and Kubernetes are the versions of this program.
+	// Capi is the version of this program, and Kubernetes that of the API server that has written the data.
 	Capi, Kubernetes string
 	// Now returns the time.
 	Now func() time.Time

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,10 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/grpclog"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"sigs.k8s.io/cluster-api/packages/archive"
-	"sigs.k8s.io/cluster-api/sdk/version"
+	build "sigs.k8s.io/cluster-api/sdk/version"
 	"sigs.k8s.io/cluster-api/standalone/internal/backup"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
@@ -108,12 +110,13 @@ func (o *backupOptions) run(ctx context.Context, file string, out, errOut io.Wri
 	if err != nil {
 		return err
 	}
-	storage, release, err := openStorage(ctx, found, o.dataDir)
+	storage, release, err := openStorage(ctx, found)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	source := sourceOf(found.Root, o.encryptionKeys, storage)
+	source.Kubernetes = cmp.Or(found.Kubernetes, source.Kubernetes)
 	source.Progress = reporter("Saved", errOut)
 	if file == standardStream {
 		_, err := source.Save(ctx, out, recipients)
@@ -135,13 +138,13 @@ func sourceOf(root, keys string, storage *clientv3.Client) backup.Source {
 		keys = filepath.Join(root, "encryption-keys.yaml")
 	}
 	return backup.Source{
-		Root: root, Keys: keys, Storage: storage, Capi: version.Get().GitVersion, Kubernetes: controlplane.Version(), Now: time.Now,
+		Root: root, Keys: keys, Storage: storage, Capi: build.Get().GitVersion, Kubernetes: controlplane.Version(), Now: time.Now,
 	}
 }
 
 // openStorage connects to the etcd of the process that has the data directory open. If there is none, it opens the directory and starts
 // etcd.
-func openStorage(ctx context.Context, found datadir.Existing, path string) (*clientv3.Client, func() error, error) {
+func openStorage(ctx context.Context, found datadir.Existing) (*clientv3.Client, func() error, error) {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // It warns of connections that are closed while connecting.
 	if found.Process != 0 {
 		client, err := controlplane.DialStorage(found.Socket("etcd"))
@@ -156,7 +159,7 @@ func openStorage(ctx context.Context, found datadir.Existing, path string) (*cli
 		}
 		return client, client.Close, nil
 	}
-	dir, err := datadir.Open(path, controlplane.Version())
+	dir, err := datadir.Open(found.Root, openedAs(found.Kubernetes))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,6 +171,15 @@ func openStorage(ctx context.Context, found datadir.Existing, path string) (*cli
 		return nil, nil, errors.Join(err, dir.Close())
 	}
 	return storage.Client, func() error { return errors.Join(storage.Close(), dir.Close()) }, nil
+}
+
+// openedAs returns the version of Kubernetes to open data with. Older data stays what it is: an older program can still use it.
+func openedAs(written string) string {
+	ours := controlplane.Version()
+	if order, err := version.MustParseGeneric(ours).Compare(written); err == nil && order > 0 {
+		return written
+	}
+	return ours
 }
 
 // recipientsOf returns the recipients to encrypt for.

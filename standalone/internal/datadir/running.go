@@ -18,6 +18,8 @@ type Existing struct {
 	Root string
 	// Process is the ID of the process that has the directory open; 0 if there is none.
 	Process int
+	// Kubernetes is the version of the API server that last wrote the data; empty if there is no data.
+	Kubernetes string
 }
 
 // Find checks a data directory without changing anything in it. It fails if there is none, and if Open would reject it because of its
@@ -36,9 +38,14 @@ func Find(path string) (Existing, error) {
 	if err := protect(root); err != nil {
 		return Existing{}, err
 	}
+	written, err := os.ReadFile(filepath.Join(root, versionFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Existing{}, fmt.Errorf("read the version of the data: %w", err)
+	}
+	found := Existing{Root: root, Kubernetes: strings.TrimSpace(string(written))}
 	held, err := fileutil.TryLockFile(lock, os.O_RDWR, 0o600)
 	if err == nil {
-		return Existing{Root: root}, held.Close()
+		return found, held.Close()
 	}
 	if !errors.Is(err, fileutil.ErrLocked) {
 		return Existing{}, fmt.Errorf("data directory %s: %w", root, err)
@@ -47,11 +54,10 @@ func Find(path string) (Existing, error) {
 	if err != nil {
 		return Existing{}, fmt.Errorf("data directory %s: %w", root, err)
 	}
-	process, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-	if err != nil || process < 1 {
+	if found.Process, err = strconv.Atoi(strings.TrimSpace(string(raw))); err != nil || found.Process < 1 {
 		return Existing{}, fmt.Errorf("the capi that uses data directory %s is starting: run the command again", root)
 	}
-	return Existing{Root: root, Process: process}, nil
+	return found, nil
 }
 
 // Socket returns the path of the unix socket with that name of the process that has the directory open.
