@@ -57,6 +57,7 @@ func (c *Controller) compare(ctx context.Context, cluster *clusterv1.Cluster) (s
 func (c *Controller) hold(cluster *clusterv1.Cluster, reason, why string) {
 	message := fmt.Sprintf("The Cluster was restored from a backup of %s, and is paused: %s",
 		cluster.Annotations[clusterv1.PausedByRestoreAnnotation], why)
-	condition.Set(cluster, condition.False(clusterv1.BackupUpToDateV1Beta1Condition, clusterv1.ConditionSeverityWarning, reason, "%s", message))
+	const severity = clusterv1.ConditionSeverityWarning
+	condition.Set(cluster, condition.False(clusterv1.BackupUpToDateV1Beta1Condition, severity, reason, "%s", message))
 	report.Set(cluster, cluster.Generation, c.Clock.Now(), report.False(clusterv1.ClusterBackupUpToDateCondition, reason, "%s", message))
 }
