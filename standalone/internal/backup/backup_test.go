@@ -173,6 +173,12 @@ func TestRefused(t *testing.T) {
 		return file.Bytes()
 	}
 	const ours = `{"kind": "capi-data-directory", "format": 1, "kubernetes": "v1.36.0", "capi": "v2.0.0"}`
+	sparse := func() string {
+		var content bytes.Buffer
+		w := tar.NewWriter(&content)
+		must(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "big", Size: 1 << 40, Mode: 0o600}))
+		return content.String()
+	}
 	hostile := func(name string) string {
 		var content bytes.Buffer
 		w := tar.NewWriter(&content)
@@ -200,6 +206,8 @@ func TestRefused(t *testing.T) {
 		{reason: "an unknown entry", file: written(manifestEntry, ours, "pki/a/b", "x"), is: archive.ErrDamaged},
 		{reason: "a file of a component outside its folder", file: written(manifestEntry, ours, componentsEntry, hostile("../../evil")),
 			want: `contains "../../evil", which is not a file in its folder`},
+		{reason: "a file of a component that is larger than the archive", file: written(manifestEntry, ours, componentsEntry, sparse()),
+			want: "files that are larger than it"},
 		{reason: "truncated", file: good[:len(good)-1], is: archive.ErrTruncated, want: "nothing was changed"},
 		{reason: "damaged", file: append(bytes.Clone(good[:len(good)-100]), make([]byte, 100)...), is: archive.ErrDamaged},
 		{reason: "a snapshot with another hash", file: good, want: "restore etcd's data: "},
@@ -344,7 +352,7 @@ func TestComponentsChangeMeanwhile(t *testing.T) {
 	if int64(len(content)) != files.size {
 		t.Errorf("%d bytes, but %d were announced", len(content), files.size)
 	}
-	must(t, extract(bytes.NewReader(content), to))
+	must(t, extract(bytes.NewReader(content), files.size, to))
 	want := map[string]string{"removed": "1", "replaced": "2", "grows": "3", "empty": "", "ns/" + long: "4"}
 	if diff := gocmp.Diff(want, filesOf(t, to)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

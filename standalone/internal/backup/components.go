@@ -118,8 +118,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// extract writes the files of a tar into a folder, which it creates.
-func extract(r io.Reader, root string) error {
+// extract writes the files of a tar of this size into a folder, which it creates.
+func extract(r io.Reader, size int64, root string) error {
 	for in := tar.NewReader(r); ; {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -130,6 +130,9 @@ func extract(r io.Reader, root string) error {
 		}
 		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(header.Name) || strings.Contains(header.Name, `\`) {
 			return fmt.Errorf("%s contains %q, which is not a file in its folder", componentsEntry, header.Name)
+		}
+		if size -= header.Size; size < 0 { // Sparse files can be larger than their archive.
+			return fmt.Errorf("%s contains files that are larger than it", componentsEntry)
 		}
 		path := filepath.Join(root, filepath.FromSlash(header.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -186,7 +186,7 @@ func (r *restore) read(ctx context.Context, backup io.Reader, identities []age.I
 			complete = true
 			err = r.readStorage(in, size)
 		default:
-			err = r.readFile(in, name)
+			err = r.readFile(in, name, size)
 		}
 		if err != nil {
 			return m, err
@@ -196,6 +196,14 @@ func (r *restore) read(ctx context.Context, backup io.Reader, identities []age.I
 
 // readStorage writes the snapshot, if there is space for it and for the database that is made of it.
 func (r *restore) readStorage(in io.Reader, size int64) error {
+	if err := r.space(2 * size); err != nil {
+		return err
+	}
+	return writeStream(r.snapshotFile(), &progress{Reader: in, total: size, report: r.Progress})
+}
+
+// space checks that as many bytes can be written, and some more.
+func (r *restore) space(size int64) error {
 	free := r.Free
 	if free == nil {
 		free = freeSpace
@@ -204,17 +212,20 @@ func (r *restore) readStorage(in io.Reader, size int64) error {
 	if err != nil {
 		return fmt.Errorf("find out how much space is free: %w", err)
 	}
-	if need := 2*uint64(size) + spare; available < need {
+	if need := uint64(size) + spare; available < need {
 		return fmt.Errorf("the restore needs %d MiB, and %d MiB are free: %w", need>>20, available>>20, syscall.ENOSPC)
 	}
-	return writeStream(r.snapshotFile(), &progress{Reader: in, total: size, report: r.Progress})
+	return nil
 }
 
 // readFile writes one of the other files.
-func (r *restore) readFile(in *archive.Reader, name string) error {
+func (r *restore) readFile(in *archive.Reader, name string, size int64) error {
 	switch folder, file, _ := strings.Cut(name, "/"); {
 	case name == componentsEntry:
-		return extract(in, filepath.Join(r.data, "components"))
+		if err := r.space(size); err != nil {
+			return err
+		}
+		return extract(in, size, filepath.Join(r.data, "components"))
 	case name == keysEntry:
 		raw, err := in.ReadSmall()
 		r.keys = raw
@@ -228,7 +239,11 @@ func (r *restore) readFile(in *archive.Reader, name string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return writeStream(path, in)
+	content, err := in.ReadSmall()
+	if err != nil {
+		return err
+	}
+	return datadir.WriteFile(path, content, 0o600)
 }
 
 // storage makes etcd's data of the snapshot, checks that Secrets can be decrypted, and marks Clusters.
