@@ -54,7 +54,7 @@ func (v *view) pausedCluster() Cause {
 	}
 	if _, restored := v.cluster.GetAnnotations()[clusterv1.PausedByRestoreAnnotation]; restored {
 		why := "a restore of the management cluster has paused the Cluster until its Machines match its Nodes"
-		if c := tree.ConditionOf(v.cluster, string(clusterv1.BackupUpToDateV1Beta1Condition)); c != nil {
+		if c := tree.ConditionOf(v.cluster, string(clusterv1.BackupUpToDateV1Beta1Condition)); c != nil && c.Message != "" {
 			why = c.Message
 		}
 		return v.cause(Paused, Blocked, v.cluster, nil, why).
