@@ -279,6 +279,13 @@ func TestRestartWhilePaused(t *testing.T) {
 	if endpoint, open := w.lab.Server.Endpoint(key); !open || !endpoint.HasServer("cp1") || !endpoint.HasEtcd("cp1") || !endpoint.HasCredentials() {
 		t.Error("the control plane does not run")
 	}
+	group, _ := w.lab.Cloud.Group(key)
+	testenv.Must(t, group.DeleteMachine("cp1"))
+	w.restart(t)
+	w.reconcile(t, "cp1")
+	if group, _ = w.lab.Cloud.Group(key); group.HasMachine("cp1", w.read(t, "cp1").UID) {
+		t.Error("a machine that is gone came back while its Cluster is paused")
+	}
 }
 
 // removeMember removes the member of a machine.
