@@ -21,23 +21,38 @@ func TestChoose(t *testing.T) {
 	entry := func(namespace, name, version string) clusterctlv1.Provider {
 		return clusterctlv1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, ProviderName: name, Type: "InfrastructureProvider", Version: version}
 	}
+	declared := func(name string) inventory.Declarations {
+		d := inventory.Declaration{Type: clusterctlv1.InfrastructureProviderType}
+		d.SetNamespace("ns")
+		d.SetName(name)
+		return inventory.Declarations{clusterctlv1.ManifestLabel(name, d.Type): d}
+	}
 	tests := map[string]struct {
 		reason    string
 		installed inventory.Inventory
+		declared  inventory.Declarations
 		ref, want packages.Ref
 		err       string
 	}{
-		"Only":     {reason: "The only provider is used.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0")}, want: packages.Ref{Name: "aws", Version: "v1.0.0"}},
-		"Named":    {reason: "A name gets the installed version.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, ref: packages.Ref{Name: "toy"}, want: packages.Ref{Name: "toy", Version: "v2.0.0"}},
-		"Several":  {reason: "One of several must be specified.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, err: "several infrastructure providers (aws, toy): choose one with --infrastructure"},
-		"None":     {reason: "Without any the error shows the alternatives.", err: "has no infrastructure provider: install one with"},
+		"Only":    {reason: "The only provider is used.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0")}, want: packages.Ref{Name: "aws", Version: "v1.0.0"}},
+		"Named":   {reason: "A name gets the installed version.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, ref: packages.Ref{Name: "toy"}, want: packages.Ref{Name: "toy", Version: "v2.0.0"}},
+		"Several": {reason: "One of several must be specified.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, err: "several infrastructure providers (aws, toy): choose one with --infrastructure"},
+		"None":    {reason: "Without any the error shows the alternatives.", err: "has no infrastructure provider: install one with"},
+		"Operator": {
+			reason: "Where the operator manages providers, they are declared.", ref: packages.Ref{Name: "toy"}, declared: declared("aws"),
+			err: "the operator manages providers here: declare it with `clusterctl operator init --infrastructure toy`",
+		},
+		"Declared": {
+			reason: "One that is declared, and not installed, has a reason.", ref: packages.Ref{Name: "toy"}, declared: declared("toy"),
+			err: "the operator has not installed what InfrastructureProvider ns/toy declares: see `kubectl describe infrastructureprovider toy -n ns`, and correct that object",
+		},
 		"Absent":   {reason: "One that is not installed has no version.", ref: packages.Ref{Name: "toy"}, err: "specify a version with --infrastructure toy:{version}"},
 		"Versions": {reason: "One of several versions must be specified.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v2.0.0")}, err: "several versions (v1.0.0, v2.0.0): choose one with --infrastructure aws:{version}"},
 		"Twice":    {reason: "The same version twice counts once.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v1.0.0")}, want: packages.Ref{Name: "aws", Version: "v1.0.0"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := choose(tc.installed, tc.ref)
+			got, err := choose(tc.installed, func() inventory.Declarations { return tc.declared }, tc.ref)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s\nchoose(): want error %q, got: %v", tc.reason, tc.err, err)

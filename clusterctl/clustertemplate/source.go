@@ -185,7 +185,7 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (packages.
 			return ref, fmt.Errorf("--infrastructure: %w", err)
 		}
 	}
-	installed, err := g.installed(ctx)
+	installed, declared, err := g.installed(ctx)
 	if errors.Is(err, management.ErrNoKubeconfig) && given != "" {
 		g.IO.Infof("Using the latest version of %s, because there is no management cluster with an installed version", ref.Name)
 		return ref, nil
@@ -199,11 +199,12 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (packages.
 		return ref, fmt.Errorf(
 			"cannot determine the infrastructure provider (--infrastructure {name}:{version} works without a management cluster): %w", err)
 	}
-	return choose(installed, ref)
+	return choose(installed, declared, ref)
 }
 
-// choose completes a reference, which may be empty, from the installed providers.
-func choose(installed inventory.Inventory, ref packages.Ref) (packages.Ref, error) {
+// choose completes a reference, which may be empty, from the installed providers. declared returns those that the operator
+// manages.
+func choose(installed inventory.Inventory, declared func() inventory.Declarations, ref packages.Ref) (packages.Ref, error) {
 	versions := map[string][]string{}
 	var names []string
 	for _, p := range installed {
@@ -217,8 +218,8 @@ func choose(installed inventory.Inventory, ref packages.Ref) (packages.Ref, erro
 	if ref.Name == "" {
 		switch len(names) {
 		case 0:
-			return ref, errors.New("the management cluster has no infrastructure provider: " +
-				"install one with `clusterctl init --infrastructure {name}`, or specify one with --infrastructure {name}:{version}")
+			return ref, fmt.Errorf("the management cluster has no infrastructure provider: %s, or specify one with "+
+				"--infrastructure {name}:{version}", install("one", "{name}", declared()))
 		case 1:
 			ref.Name = names[0]
 		default:
@@ -231,24 +232,44 @@ func choose(installed inventory.Inventory, ref packages.Ref) (packages.Ref, erro
 		ref.Version = found[0]
 		return ref, nil
 	case 0:
-		return ref, fmt.Errorf("infrastructure provider %s is not installed in the management cluster: install it with "+
-			"`clusterctl init --infrastructure %s`, or specify a version with --infrastructure %s:{version}", ref.Name, ref.Name, ref.Name)
+		return ref, fmt.Errorf("infrastructure provider %s is not installed in the management cluster: %s, or specify a version with "+
+			"--infrastructure %s:{version}", ref.Name, install("it", ref.Name, declared()), ref.Name)
 	default:
 		return ref, fmt.Errorf("infrastructure provider %s is installed in several versions (%s): choose one with --infrastructure %s:{version}",
 			ref.Name, strings.Join(found, ", "), ref.Name)
 	}
 }
 
-func (g *Generator) installed(ctx context.Context) (inventory.Inventory, error) {
+// install returns how to install an infrastructure provider: where the operator manages providers, by the object that declares it.
+func install(what, name string, declared inventory.Declarations) string {
+	if len(declared) == 0 {
+		return fmt.Sprintf("install %s with `clusterctl init --infrastructure %s`", what, name)
+	}
+	if object, ok := declared[clusterctlv1.ManifestLabel(name, clusterctlv1.InfrastructureProviderType)]; ok {
+		return fmt.Sprintf("the operator has not installed what %s declares: see `kubectl describe %s %s -n %s`, and correct that object",
+			object, strings.ToLower(string(object.Type)), object.GetName(), object.GetNamespace())
+	}
+	return fmt.Sprintf("the operator manages providers here: declare %s with `clusterctl operator init --infrastructure %s`", what, name)
+}
+
+// installed returns the installed infrastructure providers, and a function that reads those that the operator manages, for errors.
+func (g *Generator) installed(ctx context.Context) (inventory.Inventory, func() inventory.Declarations, error) {
 	cluster, err := g.Connect(g.Kubeconfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := cluster.CheckContract(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all, err := inventory.Read(ctx, cluster.Client)
-	return all.OfType(clusterctlv1.InfrastructureProviderType), err
+	declared := func() inventory.Declarations {
+		found, err := inventory.ReadDeclared(ctx, cluster.Client)
+		if err != nil {
+			g.IO.Logf(1, "What the operator manages is unknown: %v", err)
+		}
+		return found
+	}
+	return all.OfType(clusterctlv1.InfrastructureProviderType), declared, err
 }
 
 // exists reports whether the object is in the cluster; false if the kind does not exist.

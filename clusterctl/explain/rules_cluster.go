@@ -170,7 +170,7 @@ func (v *view) missing() []Cause {
 		switch {
 		case v.NoKind[kind]:
 			list = append(list, v.cause(MissingKind, Blocked, r.From, nil, where+fmt.Sprintf(" has a kind that is not installed (%s)", kind)).
-				do("Install its provider with `clusterctl init`; see `clusterctl config repositories` for the known providers"))
+				do(installProvider))
 		case v.age(r.From) > grace:
 			list = append(list, v.cause(MissingObject, Blocked, r.From, readiness(r.From), where+" does not exist").
 				do(fmt.Sprintf("Create it again, or replace the reference in %s", objectOf(r.From))))
@@ -234,6 +234,10 @@ func (v *view) failedReference(u *unstructured.Unstructured, of follower) *tree.
 	return c
 }
 
+// installProvider is what to do about a kind that does not exist.
+const installProvider = "Install its provider with `clusterctl init`, or `clusterctl operator init` where the operator manages " +
+	"providers; see `clusterctl config repositories` for the known providers"
+
 // remedyOf returns what to do about a condition with a reason of package reference; empty for other reasons.
 func remedyOf(u *unstructured.Unstructured, reason string) string {
 	switch reason {
@@ -243,7 +247,7 @@ func remedyOf(u *unstructured.Unstructured, reason string) string {
 		return fmt.Sprintf("The provider of the object has to correct what the message names: see `kubectl describe %s -n %s`",
 			resource(u), u.GetNamespace())
 	case reference.KindNotInstalledReason:
-		return "Install its provider with `clusterctl init`; see `clusterctl config repositories` for the known providers"
+		return installProvider
 	case reference.AccessDeniedReason:
 		return "Grant the manager the permission, with a ClusterRole that has the label cluster.x-k8s.io/aggregate-to-manager=true; " +
 			"if an admission webhook denied it, see that webhook"

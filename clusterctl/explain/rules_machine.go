@@ -282,7 +282,9 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 			do("The Machine stays until its etcd member can be removed without losing the quorum: "+
 				"repair or replace the other control plane Machines first",
 				fmt.Sprintf("See the etcd members: `clusterctl describe cluster %s -n %s --show-conditions KubeadmControlPlane`",
-					v.Cluster.Name, v.Cluster.Namespace))
+					v.Cluster.Name, v.Cluster.Namespace),
+				fmt.Sprintf("Only if none of them can be repaired, and none can join, give up the member: `kubectl annotate machine %s -n %s %s-`",
+					m.GetName(), m.GetNamespace(), controlplanev1.PreTerminateHookCleanupAnnotation))
 		return &cause
 	}
 	if len(list) == 0 {

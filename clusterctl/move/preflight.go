@@ -221,7 +221,8 @@ func providers(in input) []string {
 		switch {
 		case len(installed) == 0:
 			problems = append(problems,
-				fmt.Sprintf("the target cluster does not have provider %s: install it with `clusterctl init`", p.ManifestLabel()))
+				fmt.Sprintf("the target cluster does not have provider %s: install it with `clusterctl init`, or `clusterctl operator init`",
+					p.ManifestLabel()))
 		case !slices.ContainsFunc(installed, func(t clusterctlv1.Provider) bool { return !older(t.Version, p.Version) }):
 			problems = append(problems, fmt.Sprintf("provider %s has version %s in the target cluster, "+
 				"older than %s in the source cluster: upgrade it", p.ManifestLabel(), installed[0].Version, p.Version))

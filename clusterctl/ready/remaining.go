@@ -253,12 +253,16 @@ func status(o *unstructured.Unstructured) map[string]any {
 
 // because formats the reason and message of a condition that is not True, as a suffix.
 func because(o *unstructured.Unstructured, conditionType clusterv1.ConditionType) string {
-	c := tree.ConditionOf(o, string(conditionType))
+	return suffix(tree.ConditionOf(o, string(conditionType)))
+}
+
+// suffix formats the reason and message of a condition that is not True, as a suffix. It may be nil.
+func suffix(c *tree.Condition) string {
 	switch {
 	case c == nil || c.Status == "True":
 		return ""
 	case c.Message != "":
-		return fmt.Sprintf(" [%s: %s]", c.Reason, c.Message)
+		return fmt.Sprintf(" [%s: %s]", c.Reason, strings.Join(strings.Fields(c.Message), " "))
 	default:
 		return fmt.Sprintf(" [%s]", c.Reason)
 	}

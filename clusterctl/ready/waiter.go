@@ -18,6 +18,10 @@ import (
 // starting, short enough for a user who still has to install one.
 const nodeTimeout = time.Minute
 
+// reportTimeout is how long to wait for first reports of what is ready: managers hold them back, for a second or two unless they are
+// busy. Only the table that commands print then needs them.
+const reportTimeout = 5 * time.Second
+
 // Waiter decides when a cluster is ready.
 type Waiter struct {
 	Cluster types.NamespacedName
@@ -25,6 +29,8 @@ type Waiter struct {
 
 	// since is when only the readiness of Nodes was missing for the first time.
 	since time.Time
+	// complete is when only reports were missing for the first time.
+	complete time.Time
 	// lacking is what was not ready when the wait ended.
 	lacking []string
 }
@@ -42,6 +48,10 @@ func (w *Waiter) Remaining(objects *tree.Objects) ([]string, error) {
 		if len(list) == 0 {
 			list = Unready(w.Cluster, objects)
 		}
+		if len(list) == 0 {
+			return w.reports(objects), nil
+		}
+		w.complete = time.Time{}
 		return list, nil
 	}
 	if w.since.IsZero() {
@@ -53,6 +63,31 @@ func (w *Waiter) Remaining(objects *tree.Objects) ([]string, error) {
 	}
 	w.lacking = list
 	return nil, nil
+}
+
+// reports returns the rows about which nothing is reported yet, for at most reportTimeout. Older managers report nothing.
+func (w *Waiter) reports(objects *tree.Objects) []string {
+	cluster := objects.Cluster(w.Cluster)
+	if !tree.Reported(cluster) {
+		return nil
+	}
+	if w.complete.IsZero() {
+		w.complete = w.Clock.Now()
+	}
+	if w.Clock.Since(w.complete) >= reportTimeout {
+		return nil
+	}
+	rows := append([]*unstructured.Unstructured{cluster}, objects.Of(tree.MachineDeploymentKind, w.Cluster)...)
+	if plane := objects.Resolve(cluster, "spec", "controlPlaneRef"); plane != nil && plane.GetKind() == "KubeadmControlPlane" {
+		rows = append(rows, plane)
+	}
+	var list []string
+	for _, u := range rows {
+		if tree.ReportedCondition(u, clusterv1.AvailableCondition) == nil {
+			list = append(list, describe(u)+" to report whether it is available")
+		}
+	}
+	return list
 }
 
 // Unready returns the rows of the tree that report that they are not ready. Objects without such a condition are ignored.
@@ -74,6 +109,8 @@ func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 		switch has := tree.Number(u, "status", "readyReplicas"); {
 		case why != "":
 			list = append(list, describe(u)+" to be ready"+why)
+		case unavailable(u) != "":
+			list = append(list, describe(u)+" to be available"+unavailable(u))
 		case counted && has < wanted:
 			list = append(list, fmt.Sprintf("%s to have %d ready Machines instead of %d", describe(u), wanted, has))
 		}
@@ -82,6 +119,11 @@ func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 		list = append(list, "Machines to be ready: "+someOf(machines))
 	}
 	return list
+}
+
+// unavailable formats the reason and message of Available in v1beta2, which tables show, as a suffix; empty if it is True or not reported.
+func unavailable(u *unstructured.Unstructured) string {
+	return suffix(tree.ReportedCondition(u, clusterv1.AvailableCondition))
 }
 
 // unreadyNodes returns the Machines whose Nodes are not ready.

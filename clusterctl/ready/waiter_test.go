@@ -31,6 +31,13 @@ func TestWaiter(t *testing.T) {
 	}{
 		{reason: "a cluster is ready if all rows are ready"},
 		{
+			reason: "what tables show as the state of a row is waited for, too: it may be older than what it is about",
+			change: []string{replace(runningDeployment, "observedGeneration: 1,", `observedGeneration: 1, v1beta2: {conditions: [{type: Available, status: "False", `+
+				`reason: NotAvailable, message: "0\n available"}]},`)},
+			want:      []string{"MachineDeployment md to be available [NotAvailable: 0 available]"},
+			wantLater: []string{"MachineDeployment md to be available [NotAvailable: 0 available]"},
+		},
+		{
 			reason:    "an unready row is waited for without limit if Nodes are not the cause",
 			change:    []string{unreadyDeployment()},
 			want:      []string{deploymentWaits},
@@ -111,5 +118,36 @@ func TestPatienceStartsAnew(t *testing.T) {
 			t.Errorf("step %d: timeout must not end over the time when a Machine was replaced: %v, %v", i, got, err)
 		}
 		clock.SetTime(clock.Now().Add(nodeTimeout))
+	}
+}
+
+// What commands print when a cluster is ready needs reports, for which it is not worth to wait long.
+func TestWaiterForReports(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC))
+	w := &Waiter{Cluster: testCluster, Clock: clock}
+	late := []string{"MachineDeployment md to report whether it is available", "KubeadmControlPlane cp to report whether it is available"}
+	available := []any{map[string]any{"type": "Available", "status": "True"}}
+	for _, step := range []struct {
+		reason string
+		want   []string
+		after  time.Duration
+	}{
+		{reason: "the reports are missing", want: late, after: reportTimeout - time.Second},
+		{reason: "they are still missing", want: late, after: time.Second},
+		{reason: "it has taken too long"},
+	} {
+		objects := running(t)
+		cluster := objects.Cluster(testCluster)
+		if err := unstructured.SetNestedSlice(cluster.Object, available, "status", "v1beta2", "conditions"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.Remaining(objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", step.reason, diff)
+		}
+		clock.SetTime(clock.Now().Add(step.after))
 	}
 }

@@ -41,8 +41,9 @@ type Node struct {
 	Ready *Condition
 	// Conditions are the other conditions to show, sorted by type.
 	Conditions []Condition
-	// Deleting is set if the object is being deleted.
+	// Deleting is set if the object is being deleted; Deleted is when that was requested, of a group the first time.
 	Deleting bool
+	Deleted  time.Time
 	// Replicas is nil for kinds without replicas; Version and NodeName are empty, and Created is zero, if unknown.
 	Replicas          *DocumentReplicas
 	Version, NodeName string
@@ -110,10 +111,16 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 		}
 	}
 	n.listed = shown
+	if deleted := u.GetDeletionTimestamp(); deleted != nil {
+		n.Deleted = deleted.Time
+	}
 	if b.Reports {
 		n.Report = reportOf(u)
 		n.Conditions, n.listed = b.shownConditions(n)
 		n.alone = n.listed && !b.showsAll()
+		if !n.listed {
+			n.Conditions = n.Report.unsummarized(u)
+		}
 	}
 	return n
 }
@@ -251,6 +258,9 @@ func groupOf(list []*Node, plural func(string) string) *Node {
 	}
 	for _, n := range list {
 		group.Group = append(group.Group, n.Name)
+		if group.Deleted.IsZero() || n.Deleted.Before(group.Deleted) {
+			group.Deleted = n.Deleted
+		}
 	}
 	if !list[0].listed {
 		group.Conditions = list[0].Conditions

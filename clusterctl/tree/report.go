@@ -66,6 +66,19 @@ func reportOf(u *unstructured.Unstructured) *Report {
 	return r
 }
 
+// unsummarized returns the condition of a Cluster that tells why it is not reconciled, if the state is not about that: that of a Cluster
+// whose class has never been applied is not set yet.
+func (r *Report) unsummarized(u *unstructured.Unstructured) []Condition {
+	if u.GroupVersionKind().GroupKind() != ClusterKind.GroupKind() || r.State != nil && r.State.Status != "True" {
+		return nil
+	}
+	c := r.condition(clusterv1.ClusterTopologyReconciledCondition)
+	if c == nil || c.Status == "True" {
+		return nil
+	}
+	return []Condition{*c}
+}
+
 // reportedConditions returns the conditions of v1beta2, or the others of an object that has only these.
 func reportedConditions(u *unstructured.Unstructured) []Condition {
 	field, found, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "v1beta2", "conditions")

@@ -89,6 +89,33 @@ func TestReports(t *testing.T) {
 			),
 			options: Options{Grouping: true},
 		},
+		"Reports, without class": {
+			reason: "The row of a Cluster whose class has never been applied has no state: the reason is below it. Available has it later.",
+			objects: with(NewObjects(), newObject(coreVersion, "Cluster", "c1").set("v1.33.1", "spec", "topology", "version").
+				report("TopologyReconciled", "False", "ReconcileFailed", "patch audit: apiServer does not exist: add it to the template", time.Minute)),
+			options: Options{Grouping: true},
+		},
+		"Reports, behind Available": {
+			reason: "An upgrade that is deferred does not make a Cluster unavailable.",
+			objects: with(NewObjects(), newObject(coreVersion, "Cluster", "c1").report("Available", "True", "Available", "", time.Hour).
+				report("TopologyReconciled", "False", "MachineDeploymentsUpgradeDeferred", "MachineDeployment md is deferred", time.Minute)),
+			options: Options{Grouping: true},
+		},
+		"Reports, in 120 columns": {
+			reason:  "Messages are below the rows of a table that is too wide, and nothing else changes.",
+			objects: with(reportedObjects(), reportedMachine("c1-md-1-a", "MachineSet", "c1-md-1", time.Minute).deleting()),
+			options: Options{Grouping: true},
+			width:   120,
+		},
+		"Reports, narrow terminal": {
+			reason:  "Names have no namespace where even that is too wide.",
+			options: Options{Grouping: true, ShowConditions: []string{"MachineDeployment"}},
+			width:   107,
+			short:   true,
+		},
+		"Reports, very narrow terminal": {
+			reason: "Nor do they have the version of the Cluster, next.", options: Options{Grouping: true}, width: 88, short: true,
+		},
 		"Reports, all conditions": {
 			reason:  "Of all objects, those that tell something.",
 			options: Options{Grouping: true, ShowConditions: []string{"all+"}},
@@ -141,7 +168,7 @@ func TestLinesOfMessages(t *testing.T) {
 			[]string{"* 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789", "  01234567890"},
 		},
 	} {
-		if diff := cmp.Diff(tc.want, messageLines(tc.message)); diff != "" {
+		if diff := cmp.Diff(tc.want, messageLines(tc.message, maxMessage)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 		}
 	}

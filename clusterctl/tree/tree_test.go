@@ -128,12 +128,13 @@ type treeCase struct {
 	objects *Objects
 	options Options
 	width   int
+	short   bool
 }
 
 func (tc treeCase) test(t *testing.T, name string) {
 	t.Helper()
 	var b strings.Builder
-	if err := Write(&b, Build(testCluster, tc.objects, tc.options), Style{Now: testTime, Width: tc.width, Reports: tc.options.Reports}); err != nil {
+	if err := Write(&b, Build(testCluster, tc.objects, tc.options), Style{Now: testTime, Width: tc.width, Short: tc.short, Reports: tc.options.Reports}); err != nil {
 		t.Fatal(err)
 	}
 	golden := filepath.Join("testdata", strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(name))+".txt")

@@ -36,6 +36,9 @@ type Style struct {
 	Wide bool
 	// Width is that of the terminal, 0 if it does not matter. In a table that is wider, messages are below their rows, not shortened.
 	Width int
+	// Short leaves the namespace of the Cluster, and then its version, out of the names of its objects if a table with reports is wider
+	// than Width even then.
+	Short bool
 }
 
 // Write writes a tree as a table.
@@ -47,7 +50,6 @@ func Write(w io.Writer, root *Node, s Style) error {
 // Lines returns the lines of the table, starting with the heading.
 func Lines(root *Node, s Style) []string {
 	if s.Reports && !s.Wide {
-		s.Width = 0 // Messages are wrapped in their column.
 		return reportLines(root, s)
 	}
 	t := &table{Style: s, palette: newPalette(s.Color)}
@@ -63,12 +65,17 @@ func Lines(root *Node, s Style) []string {
 // cell is a text, and its colored form if that differs.
 type cell struct {
 	text, colored string
+	// free: the text may be longer than its column.
+	free bool
 }
 
 type table struct {
 	Style
 	palette palette
 	rows    [][]cell
+	// apart: messages are below their rows. omitted and omittedVersion are the namespace and the version to leave out.
+	apart                   bool
+	omitted, omittedVersion string
 }
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
@@ -83,7 +90,7 @@ func (t *table) node(n *Node, prefix, below string) {
 	for i := range n.Conditions {
 		c := &n.Conditions[i]
 		glyph := below + pipe + conditionIndent + branch(i, len(n.Conditions))
-		name := cell{glyph + iostreams.Clean(c.Type), glyph + t.palette.cyan(c.Type)}
+		name := cell{text: glyph + iostreams.Clean(c.Type), colored: glyph + t.palette.cyan(c.Type)}
 		t.add(slices.Concat([]cell{name}, t.details(nil), t.condition(c, false))...)
 	}
 	for i, child := range n.Children {
@@ -164,7 +171,7 @@ func (t *table) condition(c *Condition, group bool) []cell {
 }
 
 func painted(text string, paint func(string) string) cell {
-	return cell{iostreams.Clean(text), paint(text)}
+	return cell{text: iostreams.Clean(text), colored: paint(text)}
 }
 
 // oneLine shortens a message, which has no line breaks, for a table. If it ends with the names of the extensions that it is about, in
@@ -184,21 +191,28 @@ func oneLine(message string) string {
 	return string(r[:maxMessage-len(names)]) + " ..." + string(names)
 }
 
-func (t *table) lines() []string {
-	var widths []int
+// widths returns the widths of the columns, and of the table.
+func (t *table) widths() (widths []int, total int) {
 	for _, row := range t.rows {
 		for i, c := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			if !c.free {
+				widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			}
 		}
 	}
-	total := -len(columnGap)
+	total = -len(columnGap)
 	for _, width := range widths {
 		total += width + len(columnGap)
 	}
-	below := t.Width > 0 && total > t.Width
+	return widths, total
+}
+
+func (t *table) lines() []string {
+	widths, total := t.widths()
+	below := t.Width > 0 && total > t.Width && !t.Reports
 	var lines []string
 	for i, row := range t.rows {
 		last := len(row) - 1

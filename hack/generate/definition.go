@@ -45,6 +45,7 @@ func components() []component {
 		{group: infrastructure, dir: "providers/infrastructure-docker/config/crd", implements: both},
 		{group: "clusterctl.cluster.x-k8s.io", dir: "packages/inventory/crd"},
 		{group: "operator.cluster.x-k8s.io", dir: "providers/operator/config/crd"},
+		{group: "fleet.cluster.x-k8s.io", dir: "providers/fleet/config/crd"},
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/internal/etcd"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/webhook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/workload"
 	"sigs.k8s.io/cluster-api/providers/internal/extension"

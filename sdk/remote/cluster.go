@@ -132,8 +132,11 @@ func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*
 	return stores, nil
 }
 
-// heard restarts the timer of a connection because a watch received something.
+// heard restarts the timer of a connection because a watch received something. Without watches, there is nothing to be silent.
 func (c *Cluster) heard() {
+	if len(c.stores) == 0 {
+		return
+	}
 	c.silent.Reset(silence)
 	now, last := uint64(c.clock.Now().Unix()), c.checked.Load()
 	if now-last >= checkInterval && c.checked.CompareAndSwap(last, now) {

@@ -60,7 +60,7 @@ func initOnce(ctx context.Context, o managers.Options, repository string, n *cou
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	var messages bytes.Buffer
-	streams := &iostreams.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &messages}
+	streams := iostreams.New(strings.NewReader(""), io.Discard, &messages)
 	environment := map[string]string{"CLUSTERCTL_DISABLE_VERSIONCHECK": "true"}
 	f := factory.New(streams, func(name string) (string, bool) { v, ok := environment[name]; return v, ok }, nil)
 	f.Connect = func(management.Kubeconfig) (*management.Cluster, error) {

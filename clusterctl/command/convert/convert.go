@@ -37,8 +37,10 @@ func New(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.
 Machines and all other kinds of the core, kubeadm, add-on, IPAM and runtime groups, also in Lists. Everything else stays
 byte by byte as it is.
 
-Comments of converted objects are lost. What v1beta2 cannot express is left out, with a warning. What patches of ClusterClasses
-contain is not converted: patches stay valid for the version of the templates that they select, and a warning names those to look at.
+Comments of converted objects are lost. What v1beta2 cannot express is left out, with a warning. Empty objects and lists of templates
+that v1beta2 does not allow, such as apiServer: {}, stay in an annotation, because patches for v1beta1 add below them. What
+patches of ClusterClasses contain is not converted: patches stay valid for the version of the templates that they select, and a
+warning names those to look at.
 Templates with variables are processed first: see ` + "`clusterctl generate yaml`" + `.`,
 		Example: `  # Convert a file
   clusterctl convert cluster.yaml --output cluster-v1beta2.yaml

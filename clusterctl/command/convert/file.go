@@ -95,7 +95,9 @@ func (f *file) object(ctx context.Context, u *unstructured.Unstructured) (change
 	if err != nil {
 		return false, err
 	}
-	f.leftOut(out)
+	if err := f.leftOut(ctx, u, out); err != nil {
+		return false, fmt.Errorf("%s: %w", manifest.Describe(u), err)
+	}
 	f.patches(u)
 	u.Object = out.Object
 	f.converted++
@@ -146,40 +148,59 @@ func strict(u *unstructured.Unstructured) error {
 	return decoder.Decode(typed)
 }
 
-// leftOut warns about what the version cannot express, which a conversion keeps in an annotation for API servers.
-func (f *file) leftOut(u *unstructured.Unstructured) {
+// leftOut removes what a conversion keeps in an annotation for API servers, and warns about what the version cannot express. Empty
+// objects and lists are kept where the version allows them.
+func (f *file) leftOut(ctx context.Context, written, u *unstructured.Unstructured) error {
 	annotations := u.GetAnnotations()
-	kept := map[string]any{}
-	if json.Unmarshal([]byte(annotations[conversion.OlderVersionAnnotation]), &kept) == nil {
-		var paths []string
-		spec, _ := kept["spec"].(map[string]any)
-		collect(spec, "spec", &paths)
-		if len(paths) > 0 {
-			slices.Sort(paths)
-			f.warnings = append(f.warnings, fmt.Sprintf("%s: %s has no field for %s: it is left out",
-				manifest.Describe(u), f.version, strings.Join(paths, ", ")))
-		}
-	}
 	delete(annotations, conversion.OlderVersionAnnotation)
 	delete(annotations, clusterv1.ConversionDataAnnotation)
 	if len(annotations) == 0 {
 		annotations = nil
 	}
 	u.SetAnnotations(annotations)
+
+	c, err := compare(ctx, written, u)
+	if err != nil {
+		return err
+	}
+	keep(u, written.Object, c.allowed)
+	if len(c.lost) > 0 {
+		f.warnings = append(f.warnings, fmt.Sprintf("%s: %s has no field for %s: it is left out",
+			manifest.Describe(u), f.version, strings.Join(c.lost, ", ")))
+	}
+	if strings.HasSuffix(u.GetKind(), "Template") {
+		return f.emptyOfTemplate(written, u, c.empty)
+	}
+	return nil // Elsewhere, an empty object is the same as none.
 }
 
-// collect appends the paths of the values of an object, without the versions and namespaces of references, which v1beta2 finds out.
-func collect(object map[string]any, path string, paths *[]string) {
-	for name, value := range object {
-		nested, isObject := value.(map[string]any)
-		switch {
-		case isObject && len(nested) > 0:
-			collect(nested, path+"."+name, paths)
-		case name == "apiVersion" || name == "namespace":
-		default:
-			*paths = append(*paths, path+"."+name)
+// emptyOfTemplate keeps the empty objects and lists of a template that the version does not allow, in the annotation of conversions,
+// because JSON patches for the older version can only add to what exists. Items of lists are not among them: patches cannot address these.
+func (f *file) emptyOfTemplate(written, u *unstructured.Unstructured, empty []path) error {
+	kept, paths := map[string]any{}, []string(nil)
+	for _, at := range empty {
+		if !slices.ContainsFunc(at, isPosition) && put(kept, at, valueAt(written.Object, at)) {
+			paths = append(paths, at.String())
 		}
 	}
+	if len(paths) == 0 {
+		return nil
+	}
+	kept["apiVersion"], kept["kind"] = written.GetAPIVersion(), written.GetKind()
+	content, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[conversion.OlderVersionAnnotation] = string(content)
+	u.SetAnnotations(annotations)
+	f.warnings = append(f.warnings, fmt.Sprintf("%s: %s does not allow that %s is empty: the annotation %s keeps it for patches of a "+
+		"ClusterClass that are for %s; patches for %s must add it with a value", manifest.Describe(u), f.version, strings.Join(paths, ", "),
+		conversion.OlderVersionAnnotation, written.GroupVersionKind().Version, f.version))
+	return nil
 }
 
 // patches warns about the patches of a ClusterClass, which are written for a version of the templates that they select.

@@ -200,8 +200,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		return w.Remaining(objects)
 	})
 	if last != nil {
-		if writeErr := tree.Write(opts.IO.ColoredOut(), tree.Build(name, last, f.Options),
-			tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now()}); writeErr != nil {
+		if writeErr := live.Print(opts.IO, opts.Clock.Now(), name, last, f.Options, false); writeErr != nil {
 			return writeErr
 		}
 	}

@@ -172,8 +172,7 @@ func run(ctx context.Context, opts *Options) error {
 	if objects.Cluster(name) == nil {
 		return management.NoCluster(name)
 	}
-	opts.Tree.Reports = opts.Tree.Reports && tree.Reported(objects.Cluster(name))
-	if err := write(opts, tree.Build(name, objects, opts.Tree)); err != nil {
+	if err := write(opts, name, objects); err != nil {
 		return err
 	}
 	if !isTable(opts.Output) {
@@ -186,26 +185,15 @@ func run(ctx context.Context, opts *Options) error {
 }
 
 // write prints the tree in the requested format.
-func write(opts *Options, root *tree.Node) error {
-	switch {
-	case clusterflags.ForPrograms(opts.Output):
-		return clusterflags.Print(opts.IO.Out, opts.Output, tree.NewDocument(root))
-	case opts.Output == "name":
+func write(opts *Options, name types.NamespacedName, objects *tree.Objects) error {
+	if isTable(opts.Output) {
+		return live.Print(opts.IO, opts.Clock.Now(), name, objects, opts.Tree, opts.Output == "wide")
+	}
+	root := tree.Build(name, objects, opts.Tree)
+	if opts.Output == "name" {
 		return tree.WriteNames(opts.IO.Out, tree.Names(root))
-	default:
-		return tree.Write(opts.IO.ColoredOut(), root, tree.Style{
-			Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide", Width: opts.width(), Reports: opts.Tree.Reports,
-		})
 	}
-}
-
-// width returns the width of the terminal that the tree is printed on, 0 if it is none.
-func (o *Options) width() int {
-	if !o.IO.OutTerminal() {
-		return 0
-	}
-	width, _ := o.IO.ErrSize()
-	return width
+	return clusterflags.Print(opts.IO.Out, opts.Output, tree.NewDocument(root))
 }
 
 // follow shows the tree until the Cluster and its objects are deleted, or the context ends: that is how users stop it.

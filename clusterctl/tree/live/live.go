@@ -53,7 +53,7 @@ type Follower struct {
 
 // New returns a Follower that shows the progress of a command: the tree with its Machines in groups.
 func New(io *iostreams.Streams, now clock.Clock, cluster types.NamespacedName) *Follower {
-	return &Follower{Screen: NewScreen(io), Cluster: cluster, Options: tree.Options{Grouping: true}, Clock: now}
+	return &Follower{Screen: NewScreen(io), Cluster: cluster, Options: tree.Options{Grouping: true, Reports: true}, Clock: now}
 }
 
 // Wait is Watch until the timeout of ending, which explains the error.
@@ -124,7 +124,11 @@ func (f *Follower) show(objects *tree.Objects) time.Duration {
 	f.drawn = now
 	o := f.Options
 	o.Reports = o.Reports && tree.Reported(objects.Cluster(f.Cluster))
-	lines := tree.Lines(tree.Build(f.Cluster, objects, o), tree.Style{Color: f.Screen.Color, Now: now, Wide: f.Wide, Reports: o.Reports})
+	style := tree.Style{Color: f.Screen.Color, Now: now, Wide: f.Wide, Reports: o.Reports, Short: true}
+	if f.Screen.Size != nil && o.Reports {
+		style.Width, _ = f.Screen.Size()
+	}
+	lines := tree.Lines(tree.Build(f.Cluster, objects, o), style)
 	if len(f.waiting) > 0 {
 		lines = append(lines, "", "Waiting for "+f.waiting[0])
 	}

@@ -4,6 +4,7 @@ package command
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,7 +34,7 @@ components. It needs no container runtime and no other cluster.`,
 	})
 	root.AddCommand(
 		newServe(components), newBackup(), newRestore(), newTakeover(components),
-		docs.New("capi docs", version.Get(), pages, nil), newVersion(), newKubectl(),
+		docs.New("capi docs", version.Get(), pages, nil), newVersion(), newKubectl(os.Args),
 	)
 	// A Kubernetes library registers --version in every program, but it has no effect here.
 	_ = pflag.CommandLine.MarkHidden("version") // fails if there is no such flag, which is fine

@@ -84,20 +84,15 @@ func (r *Remover) removeUnheld(ctx context.Context, state State, m *snapshot.Mac
 // removalFailed is the beginning of messages about failures.
 const removalFailed = "The Machine cannot be released: "
 
-// announcement is the text of the event. What a deletion waits for is normal at first, and users who read a warning look for what to do.
-func announcement(name, why string, failure error) string {
-	const annotation = controlplanev1.PreTerminateHookCleanupAnnotation
-	if failure != nil {
-		return fmt.Sprintf("Machine %s is held until its etcd member is removed, which failed and is retried: %s. To delete the Machine "+
-			"without removing its etcd member, remove the annotation %s from it", name, condition.Brief(failure.Error()), annotation)
-	}
-	return fmt.Sprintf("Machine %s is held until its etcd member can be removed. Waiting for %s. This is normal while other Machines join "+
-		"the control plane, and ends without help. Only if none can join, remove the annotation %s from the Machine to give up its etcd member",
-		name, why, annotation)
+// announcement is the text of the event about a failure.
+func announcement(name string, failure error) string {
+	return fmt.Sprintf("Machine %s is held until its etcd member is removed, which failed and is retried: %s. To delete the Machine "+
+		"without removing its etcd member, remove the annotation %s from it",
+		name, condition.Brief(failure.Error()), controlplanev1.PreTerminateHookCleanupAnnotation)
 }
 
-// explain reports in a condition of the Machine, and in an event, what its deletion waits for. A connection that is missing for
-// a moment is not reported.
+// explain reports in a condition of the Machine what its deletion waits for, and in an event what failed. To wait is normal: the last
+// Machine is held until another one has joined. A connection that is missing for a moment is not reported.
 func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine, why string, failure error) error {
 	if why == unreachable && !state.Lost || failure != nil && step.IsStale(failure) {
 		return nil
@@ -118,8 +113,8 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 	if failure != nil && current != nil && strings.HasPrefix(current.Message, removalFailed) {
 		return nil // The text of the same failure may differ each time. The log has all of them.
 	}
-	if message != "" {
-		step.Warning(ctx, "FailedScaleDown", "%s", announcement(m.Name, why, failure))
+	if failure != nil {
+		step.Warning(ctx, "FailedScaleDown", "%s", announcement(m.Name, failure))
 	}
 	return r.SetConditions(ctx, m.Machine, reported)
 }

@@ -2,7 +2,6 @@ package membership
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,12 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -147,27 +149,46 @@ func TestWaitsAreReportedOnce(t *testing.T) {
 	}
 }
 
-// TestAnnouncement: the event says whether to act, before it says how to give up the member.
-func TestAnnouncement(t *testing.T) {
+// A failure is an event. A wait is none: when the last Machine is deleted, nothing has failed.
+func TestEventsAreAboutFailures(t *testing.T) {
 	for _, tc := range []struct {
-		reason, why string
-		failure     error
-		want        []string
+		reason string
+		change func(b *bench, f *kcptest.Workload)
+		want   string
 	}{
+		{"a wait for a healthy member", func(_ *bench, f *kcptest.Workload) { f.Members["c"] = false }, ""},
 		{
-			"waiting is normal", "a healthy etcd member other than b (found 0)", nil,
-			[]string{"Machine b is held until", "Waiting for a healthy etcd member other than b", "normal", "without help. Only if none can join, remove the annotation"},
+			"a rejected removal", func(b *bench, f *kcptest.Workload) { b.workload = &refusing{Workload: f} },
+			"Warning FailedScaleDown Machine b is held until its etcd member is removed, which failed and is retried: ",
 		},
-		{"a failure is retried", "", errors.New("no leader"), []string{"failed and is retried: no leader. To delete the Machine without"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			got := announcement("b", tc.why, tc.failure)
-			for _, text := range tc.want {
-				before, after, found := strings.Cut(got, text)
-				if !found {
-					t.Fatalf("%q is missing, or not in this order, in %q", text, got)
-				}
-				got = before + after
+			b, f := three(t)
+			b.Deleted(t, "b")
+			b.Drained(t, "b")
+			reload(t, b, f)
+			tc.change(b, f)
+			if b.workload == Workload(f) {
+				reload(t, b, f)
+			}
+			declared := step.Controller[*controlplanev1.KubeadmControlPlane, *bench]{
+				Name:  "test",
+				New:   func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
+				Scope: func(context.Context, *controlplanev1.KubeadmControlPlane) (*bench, error) { return b, nil },
+				Steps: []step.Step[*bench]{step.Do("pre-terminate", func(ctx context.Context, b *bench) (step.Result, error) {
+					return b.remover().PreTerminate(ctx, b.state())
+				})},
+			}
+			kcp := b.KCP.DeepCopy()
+			kcp.ResourceVersion = ""
+			testenv.Must(t, b.API.Create(t.Context(), kcp))
+			runner := declared.Runner(step.Clients{Client: b.Client, Live: b.API, Recorder: b.Recorder, Clock: b.Clock})
+			_, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.KCP)})
+			if (err != nil) != (tc.want != "") {
+				t.Errorf("error %v", err)
+			}
+			if got := strings.Join(b.API.Events(), "\n"); (got == "") != (tc.want == "") || !strings.HasPrefix(got, tc.want) {
+				t.Errorf("events %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/internal/etcd"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )

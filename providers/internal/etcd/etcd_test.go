@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd/etcdtest"
+	"sigs.k8s.io/cluster-api/providers/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/internal/etcd/etcdtest"
 )
 
 var name = types.NamespacedName{Namespace: "default", Name: "c"}

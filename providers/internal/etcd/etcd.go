@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -47,6 +48,8 @@ type Options struct {
 	CallTimeout time.Duration
 	// CheckLeader returns an error if this process must no longer change the cluster. Nil: it always may.
 	CheckLeader func() error
+	// Clock measures how long a snapshot makes no progress. Nil: the real one.
+	Clock clock.WithDelayedExecution
 }
 
 // Cluster is the etcd cluster of one workload cluster. It is safe for concurrent use.
@@ -80,6 +83,10 @@ type View struct {
 	Version string
 	// Members are sorted by ID.
 	Members []Member
+	// DatabaseSize is the size of the queried member's database file in bytes.
+	DatabaseSize int64
+	// RaftIndex is the index of the latest entry in the queried member's log. RaftTerm is the term of its election.
+	RaftIndex, RaftTerm uint64
 	// Alarms are the alarms of the queried member, for example NOSPACE.
 	Alarms []string
 }
@@ -110,6 +117,9 @@ func New(o Options) *Cluster {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = DefaultCallTimeout
 	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
 	return &Cluster{options: o, conns: map[string]*connection{}}
 }
 
@@ -137,6 +147,7 @@ func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 		v = View{
 			ID: identify(state.Header, node, all), ClusterID: state.Header.GetClusterId(), LeaderID: state.Leader,
 			Version: state.Version, Members: all,
+			DatabaseSize: state.DbSize, RaftIndex: state.RaftIndex, RaftTerm: state.RaftTerm,
 		}
 		if len(state.Errors) == 0 {
 			return nil
@@ -291,6 +302,16 @@ func (c *Cluster) connection(node string) (*connection, error) {
 	if conn := c.conns[node]; conn != nil {
 		return conn, nil
 	}
+	conn, err := c.connect(node)
+	if err != nil {
+		return nil, err
+	}
+	c.conns[node] = &connection{ClientConn: conn}
+	return c.conns[node], nil
+}
+
+// connect returns a new connection to the member on a Node, which is established by the first call.
+func (c *Cluster) connect(node string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///etcd-"+node,
 		grpc.WithTransportCredentials(credentials.NewTLS(c.options.Identity.config(node))),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.dial(ctx, node) }),
@@ -302,8 +323,7 @@ func (c *Cluster) connection(node string) (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the etcd member on Node %s: %w", node, err)
 	}
-	c.conns[node] = &connection{ClientConn: conn}
-	return c.conns[node], nil
+	return conn, nil
 }
 
 // drop closes a connection.

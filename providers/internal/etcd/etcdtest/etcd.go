@@ -1,5 +1,5 @@
-// Package etcdtest is a fake etcd cluster for tests. Each member serves MemberList, MemberRemove, Status, Alarm and MoveLeader
-// over TLS, on its own port. Members share their state in memory. A removed member no longer responds, and linearizable
+// Package etcdtest is a fake etcd cluster for tests. Each member serves MemberList, MemberRemove, Status, Alarm, MoveLeader and
+// Snapshot over TLS, on its own port. Members share their state in memory. A removed member no longer responds, and linearizable
 // requests fail without a quorum. There are no keys and values.
 package etcdtest
 
@@ -48,6 +48,8 @@ type Etcd struct {
 	anonymous bool
 	// filler is added to every list of members.
 	filler []*etcdserverpb.Member
+	// database is what members send as their snapshot.
+	database Database
 }
 
 // member is one member: a server.
