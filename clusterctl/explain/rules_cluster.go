@@ -52,6 +52,15 @@ func (v *view) pausedCluster() Cause {
 			do("If the move no longer runs, repeat its command: it continues where it stopped; " +
 				"with --cancel, it gives up unless it has started to remove objects")
 	}
+	if _, restored := v.cluster.GetAnnotations()[clusterv1.PausedByRestoreAnnotation]; restored {
+		why := "a restore of the management cluster has paused the Cluster until its Machines match its Nodes"
+		if c := tree.ConditionOf(v.cluster, string(clusterv1.BackupUpToDateV1Beta1Condition)); c != nil && c.Message != "" {
+			why = c.Message
+		}
+		return v.cause(Paused, Blocked, v.cluster, nil, why).
+			do(fmt.Sprintf("Compare Machines and Nodes with the machines that run, then resume it: "+
+				"`kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`", v.Cluster.Name, v.Cluster.Namespace))
+	}
 	return v.cause(Paused, Blocked, v.cluster, nil, "the Cluster is paused: no controller reconciles its objects").
 		do(fmt.Sprintf("Resume it, if nothing else depends on the pause, such as a backup: "+
 			"`kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",

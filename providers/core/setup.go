@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinepool"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset"
+	"sigs.k8s.io/cluster-api/providers/core/internal/restored"
 	"sigs.k8s.io/cluster-api/providers/core/internal/templates"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
@@ -257,6 +258,7 @@ func (s *setup) controllers(ctx context.Context) error {
 			Clusters:       s.clusters, ConnectionGrace: s.flags.connectionGrace,
 			Classes: s.elsewhere.Over(s.mgr.GetClient(), s.mgr.GetClient()),
 		}),
+		restored.Setup(ctx, s.mgr, restored.Options{Concurrency: s.flags.cluster, Filter: filter, Clusters: s.clusters}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
 			ConnectionGrace: s.flags.conditionsGrace, Selection: s.flags.selection, Taints: s.gates.Enabled(feature.MachineTaintPropagation),

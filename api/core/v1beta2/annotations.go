@@ -39,6 +39,16 @@ const (
 	// TemplateClonedFromGroupKindAnnotation is the kind of the template an object was cloned from, as Kind.group.
 	TemplateClonedFromGroupKindAnnotation = "cluster.x-k8s.io/cloned-from-groupkind"
 
+	// RestoredAnnotation is when the object was restored from a backup of the whole management cluster, with its UID, in RFC 3339. It is on
+	// objects that machines are named by: names of new Machines derive from it, too, because machines may have the names that would be next
+	// otherwise. It stays. It is not part of Cluster API v1.7.
+	RestoredAnnotation = "cluster.x-k8s.io/restored"
+
+	// PausedByRestoreAnnotation on a Cluster is when the backup was made that it was restored from, in RFC 3339. It was paused by the
+	// restore, and is resumed as soon as its Machines match the Nodes of the workload cluster, or by users. It is not part of Cluster API
+	// v1.7.
+	PausedByRestoreAnnotation = "cluster.x-k8s.io/paused-by-restore"
+
 	// ConversionDataAnnotation holds, as JSON, what an older API version of the object cannot represent.
 	ConversionDataAnnotation = "cluster.x-k8s.io/conversion-data"
 

@@ -152,6 +152,14 @@ const (
 	// ClusterRemoteConnectionProbeFailedReason means that no probe of the API server succeeded recently.
 	ClusterRemoteConnectionProbeFailedReason = "ProbeFailed"
 
+	// ClusterBackupUpToDateCondition is False on a Cluster that is paused since it was restored from a backup of the management cluster, and
+	// does not exist otherwise.
+	ClusterBackupUpToDateCondition = "BackupUpToDate"
+	// ClusterBackupOutdatedReason means that Nodes have no Machine, or Machines have lost their Node, since the backup was made.
+	ClusterBackupOutdatedReason = "BackupOutdated"
+	// ClusterNodesNotReadReason means that the Nodes of the workload cluster could not be compared with Machines yet.
+	ClusterNodesNotReadReason = "NodesNotRead"
+
 	// ClusterControlPlaneMachinesReadyCondition aggregates the condition Ready of the control plane machines.
 	ClusterControlPlaneMachinesReadyCondition = "ControlPlaneMachinesReady"
 	// ClusterControlPlaneMachinesUpToDateCondition aggregates the condition UpToDate of the control plane machines.

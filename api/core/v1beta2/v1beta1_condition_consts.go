@@ -51,6 +51,9 @@ const (
 	// WaitingForControlPlaneProviderInitializedV1Beta1Reason means that the control plane object is not initialized yet.
 	WaitingForControlPlaneProviderInitializedV1Beta1Reason = "WaitingForControlPlaneProviderInitialized"
 
+	// BackupUpToDateV1Beta1Condition is ClusterBackupUpToDateCondition, with the same reasons. It is not part of Cluster API v1.7.
+	BackupUpToDateV1Beta1Condition ConditionType = ClusterBackupUpToDateCondition
+
 	// TopologyReconciledV1Beta1Condition is True when all objects of the Cluster match its topology.
 	TopologyReconciledV1Beta1Condition ConditionType = "TopologyReconciled"
 

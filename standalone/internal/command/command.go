@@ -33,7 +33,8 @@ components. It needs no container runtime and no other cluster.`,
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		newServe(components), newTakeover(components), docs.New("capi docs", version.Get(), pages, nil), newVersion(), newKubectl(os.Args),
+		newServe(components), newBackup(), newRestore(), newTakeover(components),
+		docs.New("capi docs", version.Get(), pages, nil), newVersion(), newKubectl(os.Args),
 	)
 	// A Kubernetes library registers --version in every program, but it has no effect here.
 	_ = pflag.CommandLine.MarkHidden("version") // fails if there is no such flag, which is fine

@@ -11,8 +11,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 
+	"filippo.io/age"
 	"github.com/adrg/xdg"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
@@ -43,6 +45,7 @@ type serveOptions struct {
 	encryptionKeys      string
 	rotateEncryptionKey bool
 	audit               controlplane.Audit
+	backups             scheduleOptions
 
 	programs map[string]host.Program
 }
@@ -72,6 +75,9 @@ Several can run on one machine, each with its own directory and port.`,
 
   # Write an audit log, and encrypt Secrets with a new key
   capi serve --data-dir ./mgmt --audit-log-path ./mgmt-audit.log --rotate-encryption-key
+
+  # Save a backup every six hours, and keep those of a week
+  capi serve --data-dir ./mgmt --backup-dir /backup --backup-interval 6h --backup-keep 28 --backup-recipient age1...
 
   # Log to the terminal
   capi serve --data-dir ./mgmt -v 2
@@ -104,6 +110,7 @@ Several can run on one machine, each with its own directory and port.`,
 		"Encrypt all Secrets with a new key. By default, this happens at a start if the key is older than 90 days")
 	f.StringVar(&o.audit.Log, "audit-log-path", "", "File to write the audit log to (default: no audit log)")
 	f.StringVar(&o.audit.Policy, "audit-policy-file", "", "File with the audit policy (default: log the metadata of all requests)")
+	o.backups.addTo(f)
 	f.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false,
 		"Do not sync writes to disk: faster, but a power failure destroys the data. For tests only")
 	return cmd
@@ -116,6 +123,10 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err erro
 	}
 	if o.audit.Policy != "" && o.audit.Log == "" {
 		return errors.New("--audit-policy-file requires --audit-log-path")
+	}
+	recipients, err := o.backups.parse()
+	if err != nil {
+		return err
 	}
 	dir, err := datadir.Open(o.dataDir, controlplane.Version())
 	if err != nil {
@@ -135,14 +146,16 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err erro
 	log := o.openLog(dir, errOut)
 	defer func() { err = errors.Join(err, log.close()) }()
 
-	if err := o.serve(ctx, out, dir, listener, log); err != nil {
+	if err := o.serve(ctx, out, dir, listener, recipients, log); err != nil {
 		return log.explain(err)
 	}
 	return nil
 }
 
 // serve runs the control plane and the components until the context ends. It takes over the listener.
-func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Dir, listener net.Listener, log logTarget) (err error) {
+func (o *serveOptions) serve(
+	ctx context.Context, out io.Writer, dir *datadir.Dir, listener net.Listener, recipients []age.Recipient, log logTarget,
+) (err error) {
 	options := controlplane.Options{
 		Dir: dir, Listener: listener, Kubeconfig: o.kubeconfig, UnsafeNoFsync: o.unsafeNoFsync,
 		EncryptionKeys: o.encryptionKeys, RotateEncryptionKey: o.rotateEncryptionKey, Audit: o.audit,
@@ -171,6 +184,12 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 	serving, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() { cancel(<-control.Ended()) }()
+	if len(recipients) > 0 {
+		var scheduled sync.WaitGroup
+		defer scheduled.Wait()
+		defer cancel(nil)
+		scheduled.Go(func() { o.schedule(serving, recipients, dir, log) })
+	}
 	if !o.components {
 		<-serving.Done()
 	} else if err := o.host(serving, control, dir, egress, log); err != nil || serving.Err() == nil {

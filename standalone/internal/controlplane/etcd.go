@@ -52,9 +52,7 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log,
 	cfg.Dir = dir
 	cfg.ListenPeerUrls = nil
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
-	// etcd requires host:port addresses to advertise to other members. There are none, and nothing listens there.
-	nowhere := []url.URL{{Scheme: "http", Host: "localhost:0"}}
-	cfg.AdvertisePeerUrls, cfg.AdvertiseClientUrls = nowhere, nowhere
+	cfg.AdvertisePeerUrls, cfg.AdvertiseClientUrls = nowhere(), nowhere()
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.UnsafeNoFsync = unsafeNoFsync
 	cfg.QuotaBackendBytes = etcdQuota
@@ -85,6 +83,9 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log,
 		return nil, fmt.Errorf("start etcd in %s: %w", dir, ctx.Err())
 	}
 }
+
+// nowhere is what etcd advertises to other members, because it requires addresses. There are none, and nothing listens there.
+func nowhere() []url.URL { return []url.URL{{Scheme: "http", Host: "localhost:0"}} }
 
 // etcdLogger logs to out. etcd ends the process when it cannot save data; the reason is also written to fatal, if it is not nil.
 func etcdLogger(out, fatal io.Writer, level zapcore.LevelEnabler) *zap.Logger {

@@ -110,21 +110,29 @@ func (k *Keyring) read() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the encryption keys: %w", err)
 	}
-	config := &apiserverv1.EncryptionConfiguration{}
-	// The parser's error is omitted because it may quote a key.
-	if yaml.UnmarshalStrict(raw, config) != nil || len(config.Resources) != 1 || len(config.Resources[0].Providers) == 0 {
+	if !k.parse(raw) {
 		return nil,
 			fmt.Errorf("%s is not a file of encryption keys written by capi: restore the original, or set its path with --encryption-keys", k.path)
+	}
+	return raw, nil
+}
+
+// parse adds the keys of a file, and reports whether it is one that was written by this package. The parser's error is omitted because it
+// may quote a key.
+func (k *Keyring) parse(raw []byte) bool {
+	config := &apiserverv1.EncryptionConfiguration{}
+	if yaml.UnmarshalStrict(raw, config) != nil || len(config.Resources) != 1 || len(config.Resources[0].Providers) == 0 {
+		return false
 	}
 	for _, provider := range config.Resources[0].Providers {
 		switch {
 		case provider.Secretbox != nil:
 			k.keys = append(k.keys, provider.Secretbox.Keys...)
 		case provider.Identity == nil:
-			return nil, fmt.Errorf("%s has an unsupported encryption provider: only secretbox and identity are supported", k.path)
+			return false
 		}
 	}
-	return raw, nil
+	return true
 }
 
 // missing lists the keys that are in use but missing.
@@ -185,4 +193,20 @@ func (k *Keyring) marshal() ([]byte, error) {
 		return nil, errors.New("encode the encryption keys")
 	}
 	return raw, nil
+}
+
+// Names returns the names of the keys in the content of a file that Open has written; none if it is empty.
+func Names(content []byte) ([]string, error) {
+	if len(content) == 0 {
+		return nil, nil
+	}
+	k := &Keyring{}
+	if !k.parse(content) {
+		return nil, errors.New("is not a file of encryption keys written by capi")
+	}
+	names := make([]string, 0, len(k.keys))
+	for _, key := range k.keys {
+		names = append(names, key.Name)
+	}
+	return names, nil
 }

@@ -129,6 +129,9 @@ func machineName(cp *snapshot.ControlPlane) (string, error) {
 		uids = append(uids, string(m.UID))
 	}
 	slices.Sort(uids)
+	if restored := cp.KCP.Annotations[clusterv1.RestoredAnnotation]; restored != "" {
+		parts = append(parts, restored) // Machines may have the names that were next when the backup was made.
+	}
 	random := naming.Suffix(append(parts, uids...)...)
 	template := cp.KCP.Spec.MachineNaming.Template
 	if template == "" {

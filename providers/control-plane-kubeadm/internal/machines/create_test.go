@@ -36,6 +36,11 @@ func TestMachineNames(t *testing.T) {
 	if first == second || second == third || !strings.HasPrefix(first, "cp-") || len(first) != len("cp-")+5 {
 		t.Errorf("names %s, %s, %s", first, second, third)
 	}
+	b.KCP.Annotations = map[string]string{clusterv1.RestoredAnnotation: "2026-01-02T03:04:05Z"}
+	if fourth := name(); fourth == third {
+		t.Errorf("after a restore, a Machine would have the same name %s again, which another machine may have", fourth)
+	}
+	delete(b.KCP.Annotations, clusterv1.RestoredAnnotation)
 	b.KCP.Spec.MachineNaming.Template = "{{ .cluster.name }}-cp-{{ .random }}"
 	if got, want := name(), b.Cluster.Name+"-cp-"+strings.TrimPrefix(third, "cp-"); got != want {
 		t.Errorf("by a template: %s, want %s", got, want)

@@ -81,6 +81,9 @@ func nameOf(set *clusterv1.MachineSet, generation, ordinal int) (string, error) 
 	if generation > 0 {
 		parts[1] = strconv.Itoa(generation)
 	}
+	if restored := set.Annotations[clusterv1.RestoredAnnotation]; restored != "" {
+		parts = append(parts, restored) // Machines may have the names that were next when the backup was made.
+	}
 	random := naming.Suffix(parts...)
 	if set.Spec.MachineNaming.Template == "" {
 		return naming.WithSuffix(set.Name, random), nil

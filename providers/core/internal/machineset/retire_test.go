@@ -77,13 +77,16 @@ func TestRetire(t *testing.T) {
 func TestNameOf(t *testing.T) {
 	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "uid"}}
 	seen := map[string]bool{}
-	for generation := range 20 {
-		for ordinal := range 20 {
-			name, err := nameOf(set, generation, ordinal)
-			if again, _ := nameOf(set, generation, ordinal); err != nil || name != again || seen[name] {
-				t.Errorf("ordinal %d of generation %d has name %s; want it to be stable and unique", ordinal, generation, name)
+	for _, restored := range []string{"", "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"} {
+		set.Annotations = map[string]string{clusterv1.RestoredAnnotation: restored}
+		for generation := range 20 {
+			for ordinal := range 20 {
+				name, err := nameOf(set, generation, ordinal)
+				if again, _ := nameOf(set, generation, ordinal); err != nil || name != again || seen[name] {
+					t.Errorf("ordinal %d of generation %d, restored %q, has name %s; want it to be stable and unique", ordinal, generation, restored, name)
+				}
+				seen[name] = true
 			}
-			seen[name] = true
 		}
 	}
 }

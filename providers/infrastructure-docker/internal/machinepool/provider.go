@@ -153,7 +153,7 @@ func declare[P, M step.Object](k pools[P, M]) machinepool.Provider[P, M] {
 
 // nameOf returns the name of a machine, "worker-" and six characters, from its ordinal.
 func nameOf[P step.Object](pool P, ordinal int) string {
-	uid, number := string(pool.GetUID()), strconv.Itoa(ordinal)
+	uid, number := string(pool.GetUID())+pool.GetAnnotations()[clusterv1.RestoredAnnotation], strconv.Itoa(ordinal)
 	return "worker-" + naming.Suffix(uid, number) + naming.Suffix(uid, number, "")[:1]
 }
 

@@ -162,7 +162,8 @@ func (e *Endpoint) StartServer(machine, version string) {
 func (e *Endpoint) HasServer(machine string) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.servers[machine] != ""
+	_, runs := e.servers[machine]
+	return runs
 }
 
 // StopServer removes the API server of a machine. Without API servers, open connections are closed.

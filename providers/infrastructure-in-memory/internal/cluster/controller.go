@@ -4,6 +4,7 @@ import (
 	"context"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -50,7 +51,7 @@ func (c *Controller) declared() step.Controller[step.Object, kinds.Cluster] {
 			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure(c.kinds.ClusterKind), ofClusters()),
 			step.Handled(c.kinds.NewCluster(), handler.Funcs{DeleteFunc: c.gone}),
 		},
-		Paused: ownership.PausedByCluster[step.Object](c.Client),
+		Paused: c.paused,
 		Scope:  c.scope,
 		Steps: []step.Step[kinds.Cluster]{
 			step.When(ours, step.Do("open", c.open).Sets(clusterv1.ReadyV1Beta1Condition)),
@@ -60,6 +61,25 @@ func (c *Controller) declared() step.Controller[step.Object, kinds.Cluster] {
 			step.When(ours, step.Do("close", c.close)),
 		},
 	}
+}
+
+// paused reports whether an object is not reconciled because its Cluster is paused. What runs goes on: a cluster that was ready is opened
+// again after a restart.
+func (c *Controller) paused(ctx context.Context, obj step.Object) (bool, error) {
+	paused, err := ownership.PausedByCluster[step.Object](c.Client)(ctx, obj)
+	if err != nil || !paused || !obj.GetDeletionTimestamp().IsZero() {
+		return paused, err
+	}
+	of, err := c.scope(ctx, obj)
+	if err != nil {
+		return true, err
+	}
+	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
+	if err != nil || cluster == nil || !of.Ready() {
+		return true, err
+	}
+	_, open := c.lab.Server.Endpoint(client.ObjectKeyFromObject(cluster))
+	return open, nil
 }
 
 // scope returns what an object has.

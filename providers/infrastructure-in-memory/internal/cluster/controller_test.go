@@ -122,6 +122,38 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// What runs does not depend on whether the Cluster is paused.
+func TestPausedClusterIsOpenedAfterRestart(t *testing.T) {
+	pause := func(w *world, paused bool) {
+		cluster := newCluster()
+		testenv.Must(t, w.Get(t.Context(), key, cluster))
+		cluster.Spec.Paused = ptr.To(paused)
+		testenv.Must(t, w.Update(t.Context(), cluster))
+	}
+	w := newWorld(t, newCluster(), newInfra())
+	pause(w, true)
+	w.reconcile(t)
+	if _, open := w.lab.Server.Endpoint(key); open {
+		t.Error("a cluster that was never opened must stay closed while it is paused")
+	}
+	pause(w, false)
+	w.reconcile(t)
+	pause(w, true)
+	obj := w.read(t)
+	w.restart(t)
+	w.reconcile(t)
+	if got := w.lab.Server.Addresses()[key]; got != addressOf(obj) {
+		t.Errorf("after a restart it listens at %q, want %q", got, addressOf(obj))
+	}
+	if diff := cmp.Diff(obj, w.read(t)); diff != "" {
+		t.Errorf("a restart changes nothing, -want +got:\n%s", diff)
+	}
+	obj = w.read(t)
+	obj.Annotations[inmemoryv1.FaultsAnnotation] = "invalid"
+	testenv.Must(t, w.Update(t.Context(), obj))
+	w.reconcile(t) // It would fail if it were reconciled.
+}
+
 func TestReplacementListensAtTheClusterEndpoint(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -60,6 +61,25 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
+// paused reports whether an object is not reconciled because its Cluster is paused. What runs goes on: after a restart, API server and etcd
+// member of a machine that had them are started again.
+func (c *Controller) paused(ctx context.Context, obj step.Object) (bool, error) {
+	paused, err := ownership.PausedByCluster[step.Object](c.Client)(ctx, obj)
+	if err != nil || !paused || !obj.GetDeletionTimestamp().IsZero() {
+		return paused, err
+	}
+	m, ok := c.kinds.MachineOf(obj)
+	if !ok || !condition.IsTrue(m.Object, inmemoryv1.APIServerProvisionedCondition) {
+		return true, nil
+	}
+	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
+	if err != nil || cluster == nil {
+		return true, err
+	}
+	endpoint, open := c.lab.Server.Endpoint(client.ObjectKeyFromObject(cluster))
+	return open && endpoint.HasServer(m.Name), nil
+}
+
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[step.Object, *scope] {
 	return step.Controller[step.Object, *scope]{
@@ -67,7 +87,7 @@ func (c *Controller) declared() step.Controller[step.Object, *scope] {
 		New:     c.kinds.NewMachine,
 		Selects: c.kinds.IsMachine,
 		Watches: c.watches(),
-		Paused:  ownership.PausedByCluster[step.Object](c.Client),
+		Paused:  c.paused,
 		Scope:   c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("owners", c.owners),

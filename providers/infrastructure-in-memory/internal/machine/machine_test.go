@@ -256,6 +256,38 @@ func TestRestartWithDisk(t *testing.T) {
 	}
 }
 
+// A control plane that ran goes on after a restart, also if its Cluster is paused. Nothing else is reconciled.
+func TestRestartWhilePaused(t *testing.T) {
+	w := newWorld(t, three()...)
+	w.disk = t.TempDir()
+	w.restart(t)
+	for _, name := range []string{"cp1", "w1"} {
+		w.reconcile(t, name)
+	}
+	before := snapshot(t, w)
+	cluster := newCluster()
+	testenv.Must(t, w.Get(t.Context(), key, cluster))
+	cluster.Spec.Paused = ptr.To(true)
+	testenv.Must(t, w.Update(t.Context(), cluster))
+	w.restart(t)
+	for _, name := range []string{"w1", "cp2", "cp1"} {
+		w.reconcile(t, name)
+	}
+	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
+		t.Errorf("workload cluster after a restart, -want +got:\n%s", diff)
+	}
+	if endpoint, open := w.lab.Server.Endpoint(key); !open || !endpoint.HasServer("cp1") || !endpoint.HasEtcd("cp1") || !endpoint.HasCredentials() {
+		t.Error("the control plane does not run")
+	}
+	group, _ := w.lab.Cloud.Group(key)
+	testenv.Must(t, group.DeleteMachine("cp1"))
+	w.restart(t)
+	w.reconcile(t, "cp1")
+	if group, _ = w.lab.Cloud.Group(key); group.HasMachine("cp1", w.read(t, "cp1").UID) {
+		t.Error("a machine that is gone came back while its Cluster is paused")
+	}
+}
+
 // removeMember removes the member of a machine.
 func removeMember(t *testing.T, group *cloud.Group, name string) {
 	t.Helper()

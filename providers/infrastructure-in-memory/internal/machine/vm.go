@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -20,6 +21,10 @@ import (
 // vm starts the machine.
 func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
 	controllerutil.AddFinalizer(s.obj.Object, c.kinds.MachineFinalizer)
+	if ptr.Deref(s.cluster.Spec.Paused, false) && !s.group.HasMachine(s.obj.Name, s.obj.UID) {
+		// After a restore of the management cluster, the machine may have been deleted since the backup.
+		return step.Wait("the Cluster to be resumed").KeepCondition(), nil
+	}
 	var err error
 	if s.running, err = c.machine(ctx, s); err != nil {
 		return step.Done(), fmt.Errorf("starting the machine: %w", err)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
@@ -42,7 +43,8 @@ func Provider() machinepool.Provider[*inmemoryv1.InMemoryMachinePool, *inmemoryv
 		Domain:   func(m *inmemoryv1.InMemoryMachine) *string { return &m.Spec.FailureDomain },
 		Replicas: func(p *inmemoryv1.InMemoryMachinePool) *int32 { return p.Spec.Replicas },
 		MachineName: func(p *inmemoryv1.InMemoryMachinePool, ordinal int) string {
-			return naming.WithSuffix(p.Name, naming.Suffix(string(p.UID), strconv.Itoa(ordinal)))
+			uid := string(p.UID) + p.Annotations[clusterv1.RestoredAnnotation]
+			return naming.WithSuffix(p.Name, naming.Suffix(uid, strconv.Itoa(ordinal)))
 		},
 		NewMachine: func(p *inmemoryv1.InMemoryMachinePool) *inmemoryv1.InMemoryMachine {
 			return &inmemoryv1.InMemoryMachine{Spec: inmemoryv1.InMemoryMachineSpec{Behaviour: p.Spec.Template.Behaviour.DeepCopy()}}
