@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -94,9 +95,28 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		backupstore.Setup(ctx, mgr, backupstore.Options{Concurrency: f.stores, Filter: filter, Opener: opener}),
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
 		backup.Setup(ctx, mgr, backup.Options{
-			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connector, BytesPerSecond: f.bytesPerSecond, WorkDir: work,
+			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work,
 		}),
 	)
+}
+
+// connect returns how backups connect to the etcd of Clusters.
+func connect(c *member.Connector) func(context.Context, types.NamespacedName) (backup.Etcd, error) {
+	return func(ctx context.Context, cluster types.NamespacedName) (backup.Etcd, error) {
+		e, err := c.Connect(ctx, cluster)
+		if err != nil {
+			return nil, err
+		}
+		return members{e}, nil
+	}
+}
+
+// members are the members of a Cluster's etcd.
+type members struct{ *member.Etcd }
+
+// Snapshot implements backup.Etcd.
+func (m members) Snapshot(ctx context.Context, of member.Member) (backup.Stream, error) {
+	return m.Etcd.Snapshot(ctx, of)
 }
 
 // workDir returns an empty directory for this process: what earlier ones have left in it is removed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -24,19 +25,35 @@ type Options struct {
 	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
 	Opener backupstore.Opener
-	// Connect connects to the etcd of Clusters.
-	Connect *member.Connector
+	// Connect connects to the etcd of a Cluster.
+	Connect func(ctx context.Context, cluster types.NamespacedName) (Etcd, error)
 	// BytesPerSecond limits what is read from one etcd member.
 	BytesPerSecond int
 	// WorkDir is an existing directory for what verifications need in files.
 	WorkDir string
 }
 
+// Etcd is the etcd of a Cluster, while it is in use.
+type Etcd interface {
+	// Choose returns the member to read a snapshot from.
+	Choose(ctx context.Context) (member.Member, error)
+	// Snapshot begins to read the database of a member.
+	Snapshot(ctx context.Context, of member.Member) (Stream, error)
+	Close()
+}
+
+// Stream is a snapshot that is being read.
+type Stream interface {
+	// Next returns the next chunk, and how many bytes follow it; io.EOF at the end.
+	Next() (chunk []byte, remaining uint64, err error)
+	Close()
+}
+
 // Controller reconciles EtcdBackups.
 type Controller struct {
 	step.Clients
 	opener         backupstore.Opener
-	connect        *member.Connector
+	connect        func(ctx context.Context, cluster types.NamespacedName) (Etcd, error)
 	bytesPerSecond int
 	workDir        string
 	// drill is a place for one restored etcd: its memory grows with the number of keys.

@@ -45,7 +45,9 @@ func (c *Controller) store(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	now := c.Clock.Now()
 	left := deadline(s.backup).Sub(now)
-	if wait := pause(status.Attempts) - now.Sub(started(s.backup)); status.Attempts > 0 && wait > 0 && left > 0 {
+	// A wait that is longer than the pause is due to a clock that was set back.
+	wait := pause(status.Attempts) - now.Sub(started(s.backup))
+	if status.Attempts > 0 && wait > 0 && wait <= pause(status.Attempts) && left > 0 {
 		s.failed = errors.New(lastFailure(s.backup))
 		return step.WaitAtMost(min(wait, left), "the next attempt"), nil
 	}
@@ -95,7 +97,7 @@ func started(b *fleetv1.EtcdBackup) time.Time {
 // make makes one attempt.
 func (c *Controller) make(ctx context.Context, s *scope) error {
 	cluster := &clusterv1.Cluster{}
-	if err := c.Client.Get(ctx, clusterKey(s.backup), cluster); err != nil {
+	if err := c.Live.Get(ctx, clusterKey(s.backup), cluster); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("%w: Cluster %s does not exist", errGone, s.backup.Spec.ClusterName)
 		}
@@ -113,7 +115,7 @@ func (c *Controller) make(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	control, err := c.connect.Connect(ctx, clusterKey(s.backup))
+	control, err := c.connect(ctx, clusterKey(s.backup))
 	if err != nil {
 		return err
 	}
@@ -174,7 +176,7 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	err = out.target.Put(ctx, key, io.TeeReader(reader, counted))
 	_ = reader.CloseWithError(errors.New("the store takes no more")) // It never fails, and ends the writer.
 	if err != nil {
-		return fmt.Errorf("storing the archive: %w", err)
+		return err
 	}
 	status, summary := &s.backup.Status, read.Summary()
 	status.Archive = &fleetv1.ArchiveStatus{
@@ -190,10 +192,7 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	if err != nil {
 		return err
 	}
-	if err := out.target.Put(ctx, key+descriptionSuffix, bytes.NewReader(description)); err != nil {
-		return fmt.Errorf("storing the description of the archive: %w", err)
-	}
-	return nil
+	return out.target.Put(ctx, key+descriptionSuffix, bytes.NewReader(description))
 }
 
 // entry is an entry of an archive.
