@@ -83,8 +83,8 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		commands  []*cobra.Command
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
-			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newWait(f), move.NewCmd(f, nil), newUpgrade(f), backup.NewCmd(f, nil),
-			newDelete(f), newOperator(f), newRollout(f, "rollout"), plan.NewPlan(f, nil), newTakeover(f),
+			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newWait(f), move.NewCmd(f, nil), newUpgrade(f),
+			backup.NewCmd(f, nil), newDelete(f), newOperator(f), newRollout(f, "rollout"), plan.NewPlan(f, nil), newTakeover(f),
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{

@@ -19,7 +19,8 @@ const ListenerAnnotationName = "inmemorycluster.infrastructure.cluster.x-k8s.io/
 //	{"latency": "200ms", "errorRate": 0.1, "unresponsive": false, "deadMachines": ["<InMemoryMachine name>"]}
 //
 // Another field, "emulate": "v1.7", restricts the cluster's API server and etcd to the features of Cluster API v1.7's
-// in-memory provider. "snapshot": "interrupted" or "corrupt" breaks snapshots of etcd. Every field is optional. Removing the annotation removes all faults.
+// in-memory provider. "snapshot": "interrupted" or "corrupt" breaks snapshots of etcd. Every field is optional.
+// Removing the annotation removes all faults.
 const FaultsAnnotation = "inmemorycluster.infrastructure.cluster.x-k8s.io/faults"
 
 // InMemoryClusterSpec is the desired state of the infrastructure of a cluster.
