@@ -45,6 +45,10 @@ func TestSample(t *testing.T) {
 			families:  []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed"},
 		},
 		{
+			reason: "backups of etcd", soak: true,
+			scenarios: []string{"backups-1x1"}, families: []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed"},
+		},
+		{
 			reason: "several faults of the operator, or another leader", soak: true,
 			scenarios: []string{"operator-upgrade"}, families: []string{"mixed", "leaders"},
 		},

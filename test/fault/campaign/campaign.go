@@ -123,8 +123,9 @@ func (c *Campaign) in(ctx context.Context, standby bool, k kind, families []Fami
 	w, err := world.Start(ctx, world.Options{
 		Root: c.Root, Dir: filepath.Join(c.Dir, dir), Standby: standby, Ports: c.ports(),
 		Operator: k == withOperator, Braked: k == withBrake,
-		IPAM:  slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.IPAM }),
-		Hooks: slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Hooks }),
+		Backups: slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Backups }),
+		IPAM:    slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.IPAM }),
+		Hooks:   slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Hooks }),
 	})
 	if err != nil {
 		return nil, err

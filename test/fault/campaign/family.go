@@ -220,6 +220,7 @@ const (
 	inMemory     = "capim-manager"
 	ipam         = "capi-ipam-in-cluster-controller"
 	operator     = "cluster-api-operator"
+	fleet        = "capi-fleet-controller"
 )
 
 func managers() []string { return []string{core, bootstrap, controlPlane, inMemory} }
@@ -234,6 +235,7 @@ func cached(manager string) []script.Kind {
 		bootstrap:    {"kubeadmconfigs", "machines", "machinepools", "clusters", "secrets", ""},
 		controlPlane: {"kubeadmcontrolplanes", "machines", "clusters", "kubeadmconfigs", "inmemorymachines", "secrets", ""},
 		operator:     {"coreproviders", "infrastructureproviders", "deployments", ""},
+		fleet:        {"etcdbackups", "backupstores", "clusters", ""},
 		ipam:         {"inclusterippools", "ipaddressclaims", "ipaddresses", ""},
 		inMemory:     {"inmemoryclusters", "inmemorymachines", "machines", "machinepools", "inmemorymachinepools", "clusters", ""},
 	}

@@ -249,7 +249,7 @@ func (r *Runner) target(namespace string) scenario.Target {
 	now, _ := r.World.Recorder.Now(namespace)
 	return scenario.Target{
 		Client: r.World.Client, Config: r.World.Config, Namespace: namespace, LastPort: r.World.LastPort, Start: now, Releases: r.World.Releases,
-		Root: r.World.Root, DataDir: r.World.DataDir(),
+		Root: r.World.Root, DataDir: r.World.DataDir(), Backups: r.World.Backups(),
 		Until: func(ctx context.Context, conditions ...scenario.Condition) error {
 			return r.waitFor(ctx, namespace, 0, conditions...)
 		},

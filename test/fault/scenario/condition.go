@@ -219,7 +219,7 @@ func Only(before history.State) Condition {
 		for key, o := range now {
 			old := before[key]
 			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) ||
-				ofResourceSets(key) || ofIPAM(key) {
+				ofResourceSets(key) || ofIPAM(key) || ofBackups(key) {
 				continue
 			}
 			return fmt.Errorf("%s %s still exists", key.Kind, key.Name)

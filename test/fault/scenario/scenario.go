@@ -53,6 +53,8 @@ type Target struct {
 	LastPort int
 	// Root is the root of the repository, DataDir the data directory of the API server.
 	Root, DataDir string
+	// Backups is the directory below which the directories of BackupStores are.
+	Backups string
 	// Start is the state of the namespace before the change.
 	Start history.State
 	// Releases is the folder of a repository with releases of all providers.
@@ -77,6 +79,8 @@ type Scenario struct {
 	Provider func(ctx context.Context, t Target, now history.State) error
 	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
 	IPAM bool
+	// Backups is set if the change is one of backups of the Cluster: the managers include that of the fleet provider.
+	Backups bool
 	// Operator is set if the change is one of provider objects. Such a scenario has no Cluster, its managers are those that it installs, and
 	// its world has the operator only.
 	Operator bool
@@ -121,7 +125,7 @@ type Scenario struct {
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), braked(), deletions(), pools(),
 		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(),
-		updatedInPlace(), turned(), takeovers(), operated())
+		updatedInPlace(), turned(), takeovers(), backups(), operated())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.

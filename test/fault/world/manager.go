@@ -52,6 +52,9 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 			"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 		}
 	}
+	if p.Component == "fleet" {
+		m.Args = append(m.Args, "--data-dir="+w.Backups())
+	}
 	if p.Component == core && w.options.Braked {
 		m.Args = append(m.Args, fmt.Sprintf("--remediation-max-unhealthy-clusters=%d", scenario.MaxUnhealthyClusters))
 	}

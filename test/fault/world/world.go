@@ -34,6 +34,8 @@ type Options struct {
 	Ports string
 	// Standby starts two replicas, with leader election, of every manager that supports it.
 	Standby bool
+	// Backups starts the manager of the fleet provider, too.
+	Backups bool
 	// IPAM starts the manager of the IPAM provider, too.
 	IPAM bool
 	// Hooks sets the feature gates RuntimeSDK and InPlaceUpdates, and starts and registers the extensions of package extension.
@@ -84,6 +86,9 @@ func (w *World) start(ctx context.Context) error {
 	programs := managers.Programs()
 	if w.options.Hooks {
 		programs = managers.WithExtensions()
+	}
+	if w.options.Backups {
+		programs = append(programs, managers.Fleet())
 	}
 	if w.options.IPAM {
 		programs = append(programs, managers.IPAM())
@@ -249,6 +254,9 @@ func namespace(name string) *unstructured.Unstructured {
 	ns.SetName(name)
 	return ns
 }
+
+// Backups is the directory below which the directories of BackupStores are.
+func (w *World) Backups() string { return filepath.Join(w.Dir, "backups") }
 
 // Discard deletes a namespace without waiting.
 func (w *World) Discard(ctx context.Context, name string) error {
