@@ -259,7 +259,7 @@ func TestBackupMistakes(t *testing.T) {
 	c.Eventually("the Cluster becomes ready", Ready)
 	for _, wrong := range []struct{ name, store, key, want string }{
 		{"no-store", "absent", "backup-key", "BackupStore absent does not exist"},
-		{"no-key", "bucket", "absent", "Secret absent (identitySecretRef) does not exist: create it with \"age-keygen\""},
+		{"no-key", "bucket", "absent", "Secret absent (identitySecretRef) does not exist: make a key with \"age-keygen\""},
 		{"store-down", "elsewhere", "backup-key", "the store is unreachable"},
 	} {
 		b := backup(wrong.name, fleetv1.EtcdBackupSpec{ClusterName: c.Name, BackupSettings: settings(wrong.store, wrong.key)})

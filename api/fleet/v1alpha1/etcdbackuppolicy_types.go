@@ -17,6 +17,8 @@ const (
 	PolicyInvalidReason = "Invalid"
 	// PolicySuspendedReason: spec.paused is set.
 	PolicySuspendedReason = "Suspended"
+	// PolicyWaitingReason: the first backups of the Clusters in the message are not overdue yet.
+	PolicyWaitingReason = "WaitingForBackups"
 	// PolicyNoClustersReason: the selector selects no Cluster.
 	PolicyNoClustersReason = "NoClusters"
 )
@@ -105,7 +107,7 @@ type EtcdBackupPolicyStatus struct {
 	// +optional
 	Clusters *int32 `json:"clusters,omitempty"`
 
-	// current is the number of them whose latest backup is not overdue.
+	// current is the number of them with a recent backup.
 	// +optional
 	Current *int32 `json:"current,omitempty"`
 

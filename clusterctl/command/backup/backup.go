@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -119,6 +121,9 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	if err := check(ctx, m, name.Namespace, settings); err != nil {
+		return err
+	}
 	b := &fleetv1.EtcdBackup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: name.Namespace, GenerateName: naming.Limit(name.Name+"-", opts.Clock.Now().UTC().Format("20060102-150405")+"-"),
@@ -138,6 +143,22 @@ func run(ctx context.Context, opts *Options) error {
 		return nil
 	}
 	return opts.follow(ctx, m, client.ObjectKeyFromObject(b))
+}
+
+// check returns an error if the store or the key does not exist: the backup would wait for them. Who may not read Secrets finds out later.
+func check(ctx context.Context, m *management.Cluster, namespace string, s fleetv1.BackupSettings) error {
+	store := &fleetv1.BackupStore{}
+	err := m.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: s.StoreRef.Name}, store)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no BackupStore %s in namespace %s", s.StoreRef.Name, namespace)
+	}
+	if ref := s.Encryption.IdentitySecretRef; err == nil && ref != nil {
+		if err := m.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &corev1.Secret{}); apierrors.IsNotFound(err) {
+			return fmt.Errorf("there is no Secret %s in namespace %s: make a key with \"age-keygen\" or \"capi backup --generate-key\"",
+				ref.Name, namespace)
+		}
+	}
+	return nil
 }
 
 // settings returns the settings of the backup.

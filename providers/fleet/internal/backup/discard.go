@@ -34,7 +34,8 @@ func (c *Controller) discard(ctx context.Context, s *scope) (step.Result, error)
 		return step.Result{}, err
 	}
 	if !keep {
-		if err := c.deleteArchive(ctx, b); err != nil {
+		// Without a store, there is no archive to delete, unless one was completed.
+		if err := c.deleteArchive(ctx, b); err != nil && (b.Status.Archive != nil || !errors.Is(err, backupstore.ErrNoStore)) {
 			s.failed = fmt.Errorf("deleting the archive: %w", err)
 			if errors.Is(err, backupstore.ErrInvalid) {
 				s.failed = fmt.Errorf("%w; correct it, or set spec.deletionPolicy to Retain to keep the archive", s.failed)

@@ -72,7 +72,7 @@ func TestAttempts(t *testing.T) {
 		{reason: "a Cluster that does not exist", change: func(b *fleetv1.EtcdBackup) { b.Spec.ClusterName = "other" },
 			want: "False Failed the backup cannot be made: Cluster other does not exist"},
 		{reason: "a store that does not exist", change: func(b *fleetv1.EtcdBackup) { b.Spec.StoreRef.Name = "other" }, again: 10 * time.Second,
-			want: "False Pending the BackupStore is invalid: BackupStore other does not exist in namespace default"},
+			want: "False Pending BackupStore other does not exist in namespace default"},
 		{reason: "a public key that is none", change: func(b *fleetv1.EtcdBackup) { b.Spec.Encryption.Recipients = []string{"age1x"} },
 			want: "False Pending spec.encryption is invalid: recipients: ", again: 10 * time.Second},
 	}
@@ -244,7 +244,7 @@ func TestDiscard(t *testing.T) {
 				testenv.Must(t, w.Update(t.Context(), namespace), w.Delete(t.Context(), namespace))
 			}},
 		{reason: "without its store, the EtcdBackup stays, and says what to do", kept: true,
-			want: "False DeletingArchive deleting the archive: the BackupStore is invalid: BackupStore disk does not exist in namespace default; " +
+			want: "False DeletingArchive deleting the archive: BackupStore disk does not exist in namespace default; " +
 				"correct it, or set spec.deletionPolicy to Retain to keep the archive",
 			meanwhile: func(t *testing.T, w *world) {
 				t.Helper()

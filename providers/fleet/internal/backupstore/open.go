@@ -19,6 +19,9 @@ import (
 // ErrInvalid is matched by errors about the spec of a BackupStore and the Secret with its credentials: a change of one of them is needed.
 var ErrInvalid = errors.New("the BackupStore is invalid")
 
+// ErrNoStore is matched by the error for a BackupStore that does not exist, which is an ErrInvalid, too.
+var ErrNoStore = errors.New("the BackupStore does not exist")
+
 // Opener opens stores.
 type Opener struct {
 	// Stores reads BackupStores, Secrets reads Secrets.
@@ -32,12 +35,21 @@ func (o Opener) Named(ctx context.Context, namespace, name string) (store.Store,
 	s := &fleetv1.BackupStore{}
 	if err := o.Stores.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("%w: BackupStore %s does not exist in namespace %s", ErrInvalid, name, namespace)
+			return nil, noStore(fmt.Sprintf("BackupStore %s does not exist in namespace %s", name, namespace))
 		}
 		return nil, fmt.Errorf("reading BackupStore %s: %w", name, err)
 	}
 	return o.Open(ctx, s)
 }
+
+// noStore is an error that is both ErrInvalid and ErrNoStore.
+type noStore string
+
+// Error implements error.
+func (n noStore) Error() string { return string(n) }
+
+// Is makes errors.Is true for both.
+func (noStore) Is(target error) bool { return target == ErrInvalid || target == ErrNoStore }
 
 // Open opens the store of a BackupStore. It sends requests to the management cluster only.
 func (o Opener) Open(ctx context.Context, s *fleetv1.BackupStore) (store.Store, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
@@ -51,6 +52,7 @@ func (c *Controller) declared() step.Controller[*fleetv1.EtcdBackupPolicy, *scop
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.Cluster{}, c.inNamespace,
 				predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(selectionChanges))),
+			step.Mapped(&fleetv1.BackupStore{}, c.inNamespace, predicate.Or(watch.Created(), watch.Deleted())),
 			step.Mapped(&fleetv1.EtcdBackup{}, ofBackup, predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(backupChanges))),
 		},
 		Scope: c.scope,
@@ -70,6 +72,8 @@ type scope struct {
 	// clusters are those that the policy selects, and backups those that it has created. They must not be changed.
 	clusters []clusterv1.Cluster
 	backups  []fleetv1.EtcdBackup
+	// noStore is set if the BackupStore does not exist.
+	noStore bool
 	// invalid is what is wrong with the spec.
 	invalid error
 	plan    plan.Plan
@@ -104,7 +108,13 @@ func (c *Controller) scope(ctx context.Context, policy *fleetv1.EtcdBackupPolicy
 		return nil, fmt.Errorf("listing EtcdBackups: %w", err)
 	}
 	s.backups = backups.Items
-	return s, nil
+	store := &fleetv1.BackupStore{}
+	err = c.Client.Get(ctx, client.ObjectKey{Namespace: policy.Namespace, Name: policy.Spec.StoreRef.Name}, store)
+	if apierrors.IsNotFound(err) {
+		s.noStore = true
+		return s, nil
+	}
+	return s, err
 }
 
 // since returns when backups of a Cluster became possible; zero if they are not.

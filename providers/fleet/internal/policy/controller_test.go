@@ -54,6 +54,7 @@ func newCluster(name string) *clusterv1.Cluster {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
+	objects = append(objects, &fleetv1.BackupStore{ObjectMeta: object.Builder{}.Meta("BackupStore", "bucket")})
 	w := &world{Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{fleetv1.AddToScheme}, Objects: objects})}
 	w.restart()
 	return w
@@ -222,7 +223,9 @@ func TestConditions(t *testing.T) {
 			p.Spec.Paused = ptr.To(true)
 			p.CreationTimestamp = metav1.NewTime(object.Now())
 		}, want: "Unknown Suspended spec.paused is set"},
-		{reason: "a backup that is being made is not overdue", want: "True Healthy ", created: 1,
+		{reason: "without its store, nothing can be kept", change: func(p *fleetv1.EtcdBackupPolicy) { p.Spec.StoreRef.Name = "other" }, created: 1,
+			want: "False Invalid spec.storeRef: BackupStore other does not exist in namespace default"},
+		{reason: "a backup that is being made is not overdue", want: "Unknown WaitingForBackups Waiting for the first backup of a", created: 1,
 			change: func(p *fleetv1.EtcdBackupPolicy) { p.CreationTimestamp = metav1.NewTime(object.Now().Add(-time.Hour)) }},
 		{reason: "one that failed is, after its time", end: fleetv1.BackupPhaseFailed, later: 2 * time.Hour, created: 2,
 			want: "False BackupsOverdue No recent backup of a: see their EtcdBackups"},

@@ -39,7 +39,7 @@ func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 func (s *scope) record() {
 	status := &s.policy.Status
 	status.Clusters = ptr.To(int32(len(s.clusters)))
-	status.Current = ptr.To(int32(len(s.clusters) - len(s.plan.Overdue)))
+	status.Current = ptr.To(int32(s.plan.Current))
 	status.Failed = ptr.To(int32(s.plan.Failed))
 	status.OldestSuccessTime = timeOrNil(s.plan.Oldest)
 }

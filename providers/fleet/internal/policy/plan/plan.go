@@ -77,6 +77,10 @@ type Plan struct {
 	Next time.Time
 	// Overdue are the names of the Clusters without a recent backup, sorted.
 	Overdue []string
+	// Waiting are the names of the Clusters whose first backup is not overdue yet, sorted.
+	Waiting []string
+	// Current is the number of Clusters with a recent backup.
+	Current int
 	// Failed is the number of Clusters whose latest backup that has ended has failed.
 	Failed int
 	// Oldest is the oldest completion time of the latest completed backups; zero if there are none.
@@ -106,6 +110,7 @@ func Make(policy *fleetv1.EtcdBackupPolicy, s schedule.Schedule, clusters []Clus
 	}
 	slices.SortFunc(p.Delete, func(a, b Expired) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(p.Overdue)
+	slices.Sort(p.Waiting)
 	return p
 }
 
@@ -147,8 +152,13 @@ func (p *Plan) observe(policy *fleetv1.EtcdBackupPolicy, s schedule.Schedule, c 
 		p.wake(limit)
 		due = s.Last(c.UID, due.Add(-time.Second))
 	}
-	if due.After(since) && completed.Due.Before(due) {
+	switch {
+	case due.After(since) && completed.Due.Before(due):
 		p.Overdue = append(p.Overdue, c.Name)
+	case completed.Completed.IsZero():
+		p.Waiting = append(p.Waiting, c.Name)
+	default:
+		p.Current++
 	}
 }
 
