@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"filippo.io/age"
@@ -56,6 +58,16 @@ func (o *scheduleOptions) parse() ([]age.Recipient, error) {
 		return nil, fmt.Errorf("--backup-recipient: %w", err)
 	}
 	return recipients, nil
+}
+
+// warn reports a directory of backups that does not exist. Clusters are managed all the same: its volume may be mounted later.
+func (o *scheduleOptions) warn(errOut io.Writer) {
+	if o.folder == "" {
+		return
+	}
+	if _, err := os.Stat(o.folder); err != nil {
+		fmt.Fprintf(errOut, "Warning: no backups can be saved: --backup-dir: %v\n", err)
+	}
 }
 
 // schedule saves backups until the context ends.

@@ -128,6 +128,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	o.backups.warn(errOut)
 	dir, err := datadir.Open(o.dataDir, controlplane.Version())
 	if err != nil {
 		return err
