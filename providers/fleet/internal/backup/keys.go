@@ -27,8 +27,9 @@ func identities(ctx context.Context, secrets client.Reader, namespace string, e 
 	name := e.IdentitySecretRef.Name
 	if err := secrets.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("%w: Secret %s (identitySecretRef) does not exist: make a key with \"age-keygen\" or \"capi backup --generate-key\", and run "+
-				"\"kubectl create secret generic %s --from-file=%s=key.txt\"", errInvalidKeys, name, name, fleetv1.IdentityKey)
+			return nil, fmt.Errorf("%w: Secret %s (identitySecretRef) does not exist: make a key with \"age-keygen\" or "+
+				"\"capi backup --generate-key\", and run \"kubectl create secret generic %s --from-file=%s=key.txt\"",
+				errInvalidKeys, name, name, fleetv1.IdentityKey)
 		}
 		return nil, fmt.Errorf("reading Secret %s (spec.encryption.identitySecretRef): %w", name, err)
 	}

@@ -86,7 +86,7 @@ func (s *stream) Next() ([]byte, uint64, error) {
 	chunk := s.rest[:min(32<<10, len(s.rest))]
 	s.rest = s.rest[len(chunk):]
 	s.sent += len(chunk)
-	return chunk, uint64(max(s.size-s.sent, 0)), nil //nolint:gosec // It is not negative.
+	return chunk, uint64(max(s.size-s.sent, 0)), nil
 }
 
 // Close implements Stream.

@@ -35,21 +35,21 @@ func (o Opener) Named(ctx context.Context, namespace, name string) (store.Store,
 	s := &fleetv1.BackupStore{}
 	if err := o.Stores.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, noStore(fmt.Sprintf("BackupStore %s does not exist in namespace %s", name, namespace))
+			return nil, missingError(fmt.Sprintf("BackupStore %s does not exist in namespace %s", name, namespace))
 		}
 		return nil, fmt.Errorf("reading BackupStore %s: %w", name, err)
 	}
 	return o.Open(ctx, s)
 }
 
-// noStore is an error that is both ErrInvalid and ErrNoStore.
-type noStore string
+// missingError is an error that is both ErrInvalid and ErrNoStore.
+type missingError string
 
 // Error implements error.
-func (n noStore) Error() string { return string(n) }
+func (n missingError) Error() string { return string(n) }
 
 // Is makes errors.Is true for both.
-func (noStore) Is(target error) bool { return target == ErrInvalid || target == ErrNoStore }
+func (missingError) Is(target error) bool { return target == ErrInvalid || target == ErrNoStore }
 
 // Open opens the store of a BackupStore. It sends requests to the management cluster only.
 func (o Opener) Open(ctx context.Context, s *fleetv1.BackupStore) (store.Store, error) {

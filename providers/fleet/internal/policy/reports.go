@@ -15,8 +15,8 @@ func reports(s *scope) []metav1.Condition {
 	case s.invalid != nil:
 		return []metav1.Condition{report.False(healthy, fleetv1.PolicyInvalidReason, "%v", s.invalid)}
 	case s.noStore:
-		return []metav1.Condition{report.False(healthy, fleetv1.PolicyInvalidReason, "spec.storeRef: BackupStore %s does not exist in namespace %s",
-			s.policy.Spec.StoreRef.Name, s.policy.Namespace)}
+		return []metav1.Condition{report.False(healthy, fleetv1.PolicyInvalidReason,
+			"spec.storeRef: BackupStore %s does not exist in namespace %s", s.policy.Spec.StoreRef.Name, s.policy.Namespace)}
 	case len(s.plan.Overdue) > 0:
 		return []metav1.Condition{report.False(healthy, fleetv1.PolicyOverdueReason,
 			"No recent backup of %s: see their EtcdBackups", report.Names(s.plan.Overdue))}
