@@ -219,13 +219,23 @@ func (c *Subject) changedByUsers() {
 // unlabeled removes the label of the Cluster, and then a ClusterResourceSet: what was applied stays.
 func (c *Subject) unlabeled() {
 	c.t.Helper()
-	c.Change(func(cluster *clusterv1.Cluster) { delete(cluster.Labels, "network") })
+	// What another set applies by the new labels shows that the manager has seen them: they and the manifests are in different caches.
+	seen := resourceSet("seen", "ApplyOnce", "ConfigMap/seen")
+	if err := unstructured.SetNestedStringMap(seen.Object, map[string]string{"seen": "yes"}, "spec", "clusterSelector", "matchLabels"); err != nil {
+		c.t.Fatal(err)
+	}
+	c.Applied(manifests("seen", configMapOf("seen", "a: b")), seen)
+	c.Change(func(cluster *clusterv1.Cluster) {
+		delete(cluster.Labels, "network")
+		cluster.Labels["seen"] = "yes"
+	})
+	c.Eventually("the new labels are seen", c.hasApplied("default", "seen", &corev1.ConfigMap{}))
 	c.Applied(manifests("mark", configMapOf("mark-2", "a: four")))
 	scaler := object(addonsAPI, "ClusterResourceSet", c.Namespace, "scaler")
 	if err := c.Client.Delete(c.t.Context(), scaler); err != nil {
 		c.t.Fatal(err)
 	}
-	c.Eventually("the ClusterResourceSet is deleted, and its entry", c.bound("network ConfigMap/network=true"), func(*Snapshot) error {
+	c.Eventually("the ClusterResourceSet is deleted, and its entry", c.bound("network ConfigMap/network=true", "seen ConfigMap/seen=true"), func(*Snapshot) error {
 		if err := c.Client.Get(c.t.Context(), client.ObjectKeyFromObject(scaler), scaler); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it still exists: %w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -38,6 +39,9 @@ func (c *Controller) open(ctx context.Context, obj kinds.Cluster) (step.Result, 
 	}
 	if err := setFaults(group, obj); err != nil {
 		return step.Done(), err
+	}
+	if ptr.Deref(cluster.Spec.Paused, false) {
+		return step.Done().KeepCondition(), nil // It only runs again: nothing is written.
 	}
 	controllerutil.AddFinalizer(obj.Object, c.kinds.ClusterFinalizer)
 	if obj.Annotations == nil {
