@@ -196,6 +196,7 @@ func withoutLimits(f field) field {
 // isOurKind reports whether a kind is of no published API that is compared here.
 func isOurKind(key kindKey) bool {
 	group, _, _ := strings.Cut(key.GroupVersion, "/")
-	return group == "operator.cluster.x-k8s.io" || strings.HasPrefix(key.GroupVersion, "ipam.cluster.x-k8s.io/v1alpha2") ||
+	return group == "operator.cluster.x-k8s.io" || group == "fleet.cluster.x-k8s.io" ||
+		strings.HasPrefix(key.GroupVersion, "ipam.cluster.x-k8s.io/v1alpha2") ||
 		strings.HasPrefix(key.Kind, "InMemoryMachinePool")
 }
