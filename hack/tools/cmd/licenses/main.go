@@ -53,6 +53,7 @@ func policy() license.Policy {
 			"github.com/ajeddeloh/go-json -":                 "BSD-3-Clause", // a copy of encoding/json of Go, with its headers
 			"github.com/davecgh/go-spew LICENSE":             "ISC",          // detected as 0BSD
 			"github.com/russross/blackfriday/v2 LICENSE.txt": "BSD-2-Clause", // indented
+			"github.com/tinylib/msgp LICENSE":                "MIT",          // with a line about portions of Go, which is BSD-3-Clause
 		},
 	}
 }
