@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 )
 
@@ -36,6 +37,17 @@ func Print(out io.Writer, format string, value any) error {
 	}
 	_, err = out.Write(raw)
 	return err
+}
+
+// Size returns a number of bytes as people write it, such as 12Mi.
+func Size(bytes int64) string {
+	for _, unit := range []int64{1 << 30, 1 << 20, 1 << 10} {
+		if bytes >= 10*unit {
+			bytes = bytes / unit * unit
+			break
+		}
+	}
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
 }
 
 // AddLongOutput adds --output alone, to a command whose -o is something else.

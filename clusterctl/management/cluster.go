@@ -277,3 +277,8 @@ func (c *Cluster) explained(phrase string, err error) error {
 func NoCluster(name client.ObjectKey) error {
 	return fmt.Errorf("cluster %s not found: see `kubectl get clusters -A`, and set its namespace with --namespace", name)
 }
+
+// NoFleet is the error for a management cluster without the kinds of the fleet provider.
+func NoFleet() error {
+	return errors.New("the management cluster makes no backups: install the fleet provider with `clusterctl init --addon fleet`")
+}

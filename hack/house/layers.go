@@ -14,7 +14,7 @@ const module = "sigs.k8s.io/cluster-api/"
 // layers are the top folders from the top to the bottom, see docs/layout.md. A package imports packages of its own layer and of those
 // below it. Folders that are not listed are not checked: they are tools and examples.
 var layers = [][]string{
-	{"cmd", "release", "test"}, {"clusterctl", "standalone"}, {"providers"}, {"packages", "docs"}, {"sdk"}, {"api", "exp"},
+	{"cmd", "release", "test"}, {"clusterctl", "standalone"}, {"providers"}, {"packages", "backup", "docs"}, {"sdk"}, {"api", "exp"},
 }
 
 // layerOf returns the index of a path's layer, and whether it has one.

@@ -102,7 +102,7 @@ func component(name string) string {
 			return parts[1]
 		}
 		return parts[0]
-	case "api", "clusterctl", "docs", "exp", "packages", "sdk", "standalone":
+	case "api", "backup", "clusterctl", "docs", "exp", "packages", "sdk", "standalone":
 		return parts[0]
 	}
 	return ""

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
-	"sigs.k8s.io/cluster-api/packages/archive"
+	"sigs.k8s.io/cluster-api/backup/archive"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"

@@ -26,7 +26,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
-	"sigs.k8s.io/cluster-api/clusterctl/command/get"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -116,7 +115,7 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	settings, err := opts.settings(ctx, m, cluster)
 	if meta.IsNoMatchError(err) {
-		return errors.New("the management cluster makes no backups: install the fleet provider with `clusterctl init --addon fleet`")
+		return management.NoFleet()
 	}
 	if err != nil {
 		return err
@@ -134,7 +133,7 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	if err := m.Client.Create(ctx, b); err != nil {
 		if meta.IsNoMatchError(err) {
-			return errors.New("the management cluster makes no backups: install the fleet provider with `clusterctl init --addon fleet`")
+			return management.NoFleet()
 		}
 		return fmt.Errorf("cannot create the EtcdBackup of cluster %s: %w", name, err)
 	}
@@ -218,7 +217,7 @@ func (o *Options) follow(ctx context.Context, m *management.Cluster, key types.N
 			return fmt.Errorf("EtcdBackup %s has failed: %s", key.Name, message(b))
 		}
 		o.IO.Infof("Backup %s is complete: revision %d of member %s, %s, verified by %s", b.Name, b.Status.Etcd.Revision, b.Status.Etcd.Member,
-			get.Size(b.Status.Archive.SizeBytes), b.Status.Verified.Method)
+			clusterflags.Size(b.Status.Archive.SizeBytes), b.Status.Verified.Method)
 		return nil
 	}
 }

@@ -3,7 +3,6 @@ package get
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -94,7 +92,7 @@ func runBackups(ctx context.Context, opts *BackupsOptions) error {
 	list := &fleetv1.EtcdBackupList{}
 	switch err := m.Client.List(ctx, list, which...); {
 	case meta.IsNoMatchError(err):
-		return errors.New("the management cluster has no backups: install the fleet provider with `clusterctl init --addon fleet`")
+		return management.NoFleet()
 	case err != nil:
 		return fmt.Errorf("cannot list EtcdBackups: %w", err)
 	}
@@ -146,7 +144,7 @@ func backupCells(opts *BackupsOptions, b *fleetv1.EtcdBackup, now time.Time) []s
 	}
 	key, member, version := "", "", ""
 	if b.Status.Archive != nil {
-		size, key = Size(b.Status.Archive.SizeBytes), b.Status.Archive.Key
+		size, key = clusterflags.Size(b.Status.Archive.SizeBytes), b.Status.Archive.Key
 	}
 	if b.Status.Etcd != nil {
 		revision, member, version = fmt.Sprint(b.Status.Etcd.Revision), b.Status.Etcd.Member, b.Status.Etcd.Version
@@ -165,15 +163,4 @@ func backupCells(opts *BackupsOptions, b *fleetv1.EtcdBackup, now time.Time) []s
 		list = append(list, or(member), or(version), b.Spec.StoreRef.Name, or(key))
 	}
 	return append(list, message)
-}
-
-// Size returns a number of bytes as people write it, such as 12Mi.
-func Size(bytes int64) string {
-	for _, unit := range []int64{1 << 30, 1 << 20, 1 << 10} {
-		if bytes >= 10*unit {
-			bytes = bytes / unit * unit
-			break
-		}
-	}
-	return resource.NewQuantity(bytes, resource.BinarySI).String()
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +18,8 @@ import (
 
 	"filippo.io/age"
 	gocmp "github.com/google/go-cmp/cmp"
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
 
-	"sigs.k8s.io/cluster-api/packages/archive"
+	"sigs.k8s.io/cluster-api/backup/archive"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 )
 
@@ -285,49 +282,6 @@ func TestFileIsCompleteOrMissing(t *testing.T) {
 	}
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("an earlier backup was changed")
-	}
-}
-
-// parts is the stream of a snapshot.
-type parts struct {
-	grpc.ClientStream
-	all []*pb.SnapshotResponse
-}
-
-func (p *parts) Recv() (*pb.SnapshotResponse, error) {
-	if len(p.all) == 0 {
-		return nil, io.EOF
-	}
-	next := p.all[0]
-	p.all = p.all[1:]
-	return next, nil
-}
-
-func TestSnapshot(t *testing.T) {
-	t.Parallel()
-	sum := sha256.Sum256([]byte("abcdef"))
-	blob := func(b string) *pb.SnapshotResponse { return &pb.SnapshotResponse{Blob: []byte(b)} }
-	whole := "abcdef" + string(sum[:])
-	tests := []struct {
-		reason string
-		all    []*pb.SnapshotResponse
-		want   string
-	}{
-		{reason: "in parts, the hash last", all: []*pb.SnapshotResponse{blob("abc"), blob("def"), blob(string(sum[:]))}},
-		{reason: "a part with the end and the beginning of the hash", all: []*pb.SnapshotResponse{blob(whole[:9]), blob(""), blob(whole[9:])}},
-		{reason: "another hash", all: []*pb.SnapshotResponse{blob("abcdeX"), blob(string(sum[:]))}, want: "its hash does not match"},
-		{reason: "it ends early", all: []*pb.SnapshotResponse{blob("abcdef")}, want: "unexpected EOF"},
-		{reason: "it does not end", all: []*pb.SnapshotResponse{blob("abcdef"), blob(string(sum[:]) + "x")}, want: "more bytes"},
-	}
-	for _, test := range tests {
-		s := newSnapshot(&parts{all: test.all}, int64(len(whole)))
-		got, err := io.ReadAll(s)
-		if test.want == "" && (err != nil || string(got) != whole) {
-			t.Errorf("%s: %q, %v", test.reason, got, err)
-		}
-		if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s: %v, want an error with %q", test.reason, err, test.want)
-		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"filippo.io/age"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 
-	"sigs.k8s.io/cluster-api/packages/archive"
+	"sigs.k8s.io/cluster-api/backup/archive"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
 	"sigs.k8s.io/cluster-api/standalone/internal/encryption"
@@ -249,7 +249,7 @@ func (r *restore) readFile(in *archive.Reader, name string, size int64) error {
 // storage makes etcd's data of the snapshot, checks that Secrets can be decrypted, and marks Clusters.
 func (r *restore) storage(ctx context.Context, m Manifest) (_ []string, err error) {
 	data := filepath.Join(r.data, "etcd")
-	if err := controlplane.RestoreStorage(r.snapshotFile(), data); err != nil {
+	if err := controlplane.RestoreStorage(ctx, r.snapshotFile(), data); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(os.Chmod(data, private), os.Remove(r.snapshotFile())); err != nil {

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"filippo.io/age"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"sigs.k8s.io/cluster-api/packages/archive"
+	"sigs.k8s.io/cluster-api/backup/archive"
+	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/standalone/internal/encryption"
 )
 
@@ -160,11 +162,18 @@ func (s Source) settings() ([]entry, error) {
 func (s Source) saveStorage(ctx context.Context, out *archive.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // It ends the stream if the archive could not be written.
-	snapshot, err := openSnapshot(ctx, s.Storage)
+	stream, err := pb.NewMaintenanceClient(s.Storage.ActiveConnection()).Snapshot(ctx, &pb.SnapshotRequest{})
+	if err != nil {
+		return fmt.Errorf("read a snapshot of etcd: %w", err)
+	}
+	snapshot, err := etcdsnapshot.NewStream(func() ([]byte, uint64, error) {
+		part, err := stream.Recv()
+		return part.GetBlob(), part.GetRemainingBytes(), err
+	})
 	if err != nil {
 		return err
 	}
-	return out.Add(etcdEntry, snapshot.size, &progress{Reader: snapshot, total: snapshot.size, report: s.Progress})
+	return out.Add(etcdEntry, snapshot.Size(), &progress{Reader: snapshot, total: snapshot.Size(), report: s.Progress})
 }
 
 func (s Source) saveComponents(out *archive.Writer) (err error) {

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"sigs.k8s.io/cluster-api/packages/archive"
+	"sigs.k8s.io/cluster-api/backup/archive"
 	build "sigs.k8s.io/cluster-api/sdk/version"
 	"sigs.k8s.io/cluster-api/standalone/internal/backup"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"

@@ -90,9 +90,19 @@ Several can run on one machine, each with its own directory and port.`,
 			o.logToStderr = cmd.Flags().Changed("v")
 			// The first signal starts a graceful shutdown; a second one ends the process immediately. Other commands keep
 			// the default behavior.
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := context.WithCancel(cmd.Context())
 			defer stop()
-			context.AfterFunc(ctx, stop)
+			signals := make(chan os.Signal, 1)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			defer signal.Stop(signals)
+			go func() {
+				select {
+				case <-signals:
+					signal.Stop(signals) // Before the shutdown begins: a second signal is not lost.
+					stop()
+				case <-ctx.Done():
+				}
+			}()
 			return o.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

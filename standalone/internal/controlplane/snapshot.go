@@ -7,11 +7,12 @@ import (
 	"io"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 )
 
 // revisionBump is added to the revision of a restored snapshot. Clients have seen revisions after the snapshot: in their caches, an object
@@ -60,21 +61,11 @@ func (s *Storage) Close() error {
 	return err
 }
 
-// RestoreStorage writes the data of a snapshot of etcd to dir, which must not exist, after it has checked the snapshot's hash. Its revision
-// is raised, and all earlier ones are compacted, so that clients list again instead of going back in time.
-func RestoreStorage(file, dir string) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil { // etcd panics if it cannot write.
-			err = fmt.Errorf("write etcd's data to %s: %v", dir, cause)
-		}
-	}()
-	name := embed.NewConfig().Name
-	peer := embed.NewConfig()
-	peer.AdvertisePeerUrls = nowhere()
-	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: file, OutputDataDir: dir, Name: name, PeerURLs: []string{nowhere()[0].String()},
-		InitialCluster: peer.InitialClusterFromName(name), InitialClusterToken: peer.InitialClusterToken,
-		RevisionBump: revisionBump, MarkCompacted: true,
+// RestoreStorage writes the data of a snapshot of etcd to dir, which must not exist, after it has checked the snapshot. Its revision is raised,
+// and all earlier ones are compacted, so that clients list again instead of going back in time.
+func RestoreStorage(ctx context.Context, file, dir string) error {
+	err := etcdsnapshot.Restore(ctx, file, dir, etcdsnapshot.Options{
+		Name: embed.NewConfig().Name, PeerURL: nowhere()[0].String(), BumpRevision: revisionBump, MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restore etcd's data: %w", err)

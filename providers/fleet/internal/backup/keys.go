@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
-	"sigs.k8s.io/cluster-api/packages/archive"
+	"sigs.k8s.io/cluster-api/backup/archive"
 )
 
 // errInvalidKeys is matched by errors about spec.encryption and its Secret.

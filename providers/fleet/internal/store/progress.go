@@ -23,7 +23,7 @@ func newTransport(idle time.Duration, config *tls.Config) http.RoundTripper {
 			if err != nil {
 				return nil, err
 			}
-			return &progressing{Conn: conn, idle: idle}, nil
+			return &progressing{Conn: conn, idle: idle, now: time.Now}, nil
 		},
 		TLSClientConfig:       config,
 		TLSHandshakeTimeout:   idle,
@@ -39,10 +39,11 @@ func newTransport(idle time.Duration, config *tls.Config) http.RoundTripper {
 type progressing struct {
 	net.Conn
 	idle time.Duration
+	now  func() time.Time
 }
 
 // touch extends the deadline, also that of a pending read: an answer can be expected once the request is written.
-func (c *progressing) touch() { _ = c.SetDeadline(time.Now().Add(c.idle)) }
+func (c *progressing) touch() { _ = c.SetDeadline(c.now().Add(c.idle)) }
 
 func (c *progressing) Read(p []byte) (int, error) {
 	c.touch()

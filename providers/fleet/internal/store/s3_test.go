@@ -335,24 +335,6 @@ func TestNoProgress(t *testing.T) {
 	})
 }
 
-func TestSlowButMoving(t *testing.T) {
-	server := newServer(t)
-	const pieces = 12
-	server.set(func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
-		for range pieces {
-			_, _ = io.WriteString(w, "x")
-			_ = http.NewResponseController(w).Flush()
-			<-time.After(25 * time.Millisecond) // In sum more than the time without progress.
-		}
-		return true
-	})
-	store := server.store(t, func(o *S3Options) { o.Idle = 200 * time.Millisecond })
-	if got := get(t, store, "a"); len(got) != pieces {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestRedirects(t *testing.T) {
 	asked := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))

@@ -115,8 +115,8 @@ func serve(t *testing.T, directory string) *clientv3.Client {
 	t.Cleanup(server.Close)
 	select {
 	case <-server.Server.ReadyNotify():
-	case <-time.After(time.Minute):
-		t.Fatal("etcd does not start")
+	case err := <-server.Err():
+		t.Fatal("etcd does not start: ", err)
 	}
 	client := v3client.New(server.Server)
 	t.Cleanup(func() { _ = client.Close() })

@@ -3,6 +3,7 @@ package database
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"sigs.k8s.io/cluster-api/backup/etcdsnapshot/pages"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
@@ -61,7 +63,7 @@ func checkFile(file *os.File) error {
 	if err != nil {
 		return err
 	}
-	return check(file, info.Size())
+	return pages.Check(context.Background(), file, info.Size()) // What was downloaded is limited.
 }
 
 func ignoreClosed(err error) error {

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -196,49 +195,5 @@ func TestInvalidDirectories(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
-	}
-}
-
-// TestDamagedPages damages a page that refers to others, in ways in which bbolt would read forever, or outside of the file.
-func TestDamagedPages(t *testing.T) {
-	s := newStore(t)
-	for i := range 300 {
-		create(t, s, configMap("").Resource, "v1", "ConfigMap", "n", fmt.Sprint(i))
-	}
-	db, _ := parts(t, s, 0)
-	order, size := binary.NativeEndian, int(binary.NativeEndian.Uint32(db[headerSize+8:]))
-	if err := check(bytes.NewReader(db), int64(len(db))); err != nil {
-		t.Fatal(err)
-	}
-	damaged := 0
-	for id := 2; id < len(db)/size; id++ {
-		if page := db[id*size:]; order.Uint64(page) != uint64(id) || order.Uint16(page[8:]) != branchFlag {
-			continue
-		}
-		for _, test := range []struct {
-			reason string
-			do     func(page []byte)
-		}{
-			{"it refers to itself", func(page []byte) { order.PutUint64(page[headerSize+8:], uint64(id)) }},
-			{"it refers to a page twice", func(page []byte) { copy(page[headerSize+elementSize+8:][:8], page[headerSize+8:]) }},
-			{"it refers to a page after the end", func(page []byte) { order.PutUint64(page[headerSize+8:], 1<<40) }},
-			{"it refers to no page", func(page []byte) { order.PutUint16(page[10:], 0) }},
-			{"it has more entries than fit", func(page []byte) { order.PutUint16(page[10:], 60000) }},
-			{"a key is after its end", func(page []byte) { order.PutUint32(page[headerSize:], 1<<31) }},
-			{"it is another page", func(page []byte) { order.PutUint64(page, uint64(id)+1) }},
-			{"it continues after the end", func(page []byte) { order.PutUint32(page[12:], 1<<31) }},
-			{"it is of no kind", func(page []byte) { order.PutUint16(page[8:], 0x20) }},
-		} {
-			content := bytes.Clone(db)
-			test.do(content[id*size:])
-			if err := check(bytes.NewReader(content), int64(len(content))); errors.Is(err, errDamaged) {
-				damaged++
-			} else {
-				t.Logf("page %d: %s: %v; it may be an old page", id, test.reason, err)
-			}
-		}
-	}
-	if damaged != 9 {
-		t.Errorf("%d of 9 damages were found", damaged)
 	}
 }

@@ -93,6 +93,12 @@ func rootOf(t *testing.T, path string) int {
 	return root
 }
 
+// The layout of bbolt's pages, and the flags of two sorts.
+const (
+	headerSize, elementSize = 16, 16
+	branchPage, leafPage    = 0x01, 0x02
+)
+
 // TestDamagedPages has the damage that bbolt does not survive.
 func TestDamagedPages(t *testing.T) {
 	path, _ := filled(t)

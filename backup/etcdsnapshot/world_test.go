@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -22,6 +21,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // etcd is a real etcd of one member, and a client.
@@ -171,13 +172,12 @@ func filled(t testing.TB) (path string, summary Summary) {
 // storageVersion waits until etcd has recorded the version of its storage, which it does in the background.
 func (e *etcd) storageVersion(t testing.TB) {
 	t.Helper()
-	for e.server.Server.StorageVersion() == nil {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("etcd records no storage version")
-		case <-time.After(10 * time.Millisecond):
+	testenv.Eventually(t, "etcd records the version of its storage", func() error {
+		if e.server.Server.StorageVersion() == nil {
+			return errors.New("it has none")
 		}
-	}
+		return nil
+	})
 }
 
 // rehashed writes a database with a matching hash.

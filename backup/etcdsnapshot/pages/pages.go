@@ -1,14 +1,20 @@
-package etcdsnapshot
+// Package pages checks the pages of a file of bbolt. bbolt trusts them: of a damaged file, it follows pages in circles or reads outside of it,
+// which ends the process. etcd's databases are such files.
+//
+// What is in the keys and values of a database does not belong here.
+package pages
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"os"
 )
+
+// ErrDamaged is matched by the error for a file that bbolt must not open.
+var ErrDamaged = errors.New("the file is damaged, or no database of bbolt")
 
 // The layout of bbolt's files, version 2, on machines with little-endian numbers, which all that etcd supports are.
 const (
@@ -26,6 +32,12 @@ const (
 	maxDepth = 32
 )
 
+// Check returns an error unless the first size bytes of a file are a database of bbolt that it can read: pages that refer to each other as a
+// tree, with buckets of keys and values that are not nested, as etcd has them. Errors are ErrDamaged, and those of the file and of ctx.
+func Check(ctx context.Context, file io.ReaderAt, size int64) error {
+	return (&database{ctx: ctx, file: file, size: size}).check()
+}
+
 // database is a file of bbolt, as far as its structure is concerned: pages that refer to each other. check visits each at most once, and
 // reads its header and the positions of its elements: what is needed to be sure that bbolt finds only valid pages, and in finite time.
 type database struct {
@@ -36,48 +48,6 @@ type database struct {
 	pages  uint64 // number of pages
 	seen   []uint64
 	buffer []byte
-}
-
-// openChecked opens a snapshot whose hash and pages have been checked.
-func openChecked(ctx context.Context, path string) (*os.File, Summary, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, Summary{}, fmt.Errorf("opening the snapshot: %w", err)
-	}
-	summary, err := checkFile(ctx, file)
-	if err != nil {
-		closing(file)
-		return nil, Summary{}, err
-	}
-	return file, summary, nil
-}
-
-// checkFile checks the hash and the pages of a snapshot.
-func checkFile(ctx context.Context, file *os.File) (Summary, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return Summary{}, fmt.Errorf("reading the snapshot: %w", err)
-	}
-	size := info.Size() - hashSize
-	if size <= 0 || size%alignment != 0 {
-		return Summary{}, fmt.Errorf("%w: it has %d bytes, and no SHA-256 behind whole blocks", ErrTruncated, info.Size())
-	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, &whileLive{ctx, io.NewSectionReader(file, 0, size)}); err != nil {
-		return Summary{}, fmt.Errorf("reading the snapshot: %w", err)
-	}
-	want := make([]byte, hashSize)
-	if _, err := file.ReadAt(want, size); err != nil {
-		return Summary{}, fmt.Errorf("reading the snapshot: %w", err)
-	}
-	if [hashSize]byte(want) != [hashSize]byte(hash.Sum(nil)) {
-		return Summary{}, fmt.Errorf("%w: its SHA-256 does not match", ErrDamaged)
-	}
-	d := &database{ctx: ctx, file: file, size: size}
-	if err := d.check(); err != nil {
-		return Summary{}, err
-	}
-	return Summary{Size: info.Size(), SHA256: [hashSize]byte(want)}, nil
 }
 
 // meta is what one of the two meta pages has.
@@ -178,7 +148,7 @@ func (d *database) open(id uint64) (header, error) {
 	}
 	b := make([]byte, headerSize)
 	if _, err := d.file.ReadAt(b, int64(id*d.page)); err != nil {
-		return header{}, fmt.Errorf("reading the snapshot: %w", err)
+		return header{}, fmt.Errorf("reading the database: %w", err)
 	}
 	if binary.LittleEndian.Uint64(b) != id {
 		return header{}, d.damaged(id, "its ID is another one")
@@ -195,7 +165,7 @@ func (d *database) read(id, offset uint64, length int) ([]byte, error) {
 	}
 	b := d.buffer[:length]
 	if _, err := d.file.ReadAt(b, int64(id*d.page+offset)); err != nil {
-		return nil, fmt.Errorf("reading the snapshot: %w", err)
+		return nil, fmt.Errorf("reading the database: %w", err)
 	}
 	return b, nil
 }
@@ -327,17 +297,4 @@ func (d *database) freelist(id uint64) error {
 
 func (d *database) damaged(page uint64, why string) error {
 	return fmt.Errorf("%w: page %d is invalid: %s", ErrDamaged, page, why)
-}
-
-// whileLive is a reader that ends with its context.
-type whileLive struct {
-	ctx    context.Context //nolint:containedctx // io.Reader has no parameter for it
-	reader io.Reader
-}
-
-func (r *whileLive) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.reader.Read(p)
 }
