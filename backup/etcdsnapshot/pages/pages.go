@@ -1,5 +1,5 @@
-// Package pages checks the pages of a file of bbolt. bbolt trusts them: of a damaged file, it follows pages in circles or reads outside of it,
-// which ends the process. etcd's databases are such files.
+// Package pages checks the pages of a file of bbolt. bbolt trusts them: of a damaged file, it follows pages in circles or reads outside
+// of it, which ends the process. etcd's databases are such files.
 //
 // What is in the keys and values of a database does not belong here.
 package pages
@@ -32,8 +32,8 @@ const (
 	maxDepth = 32
 )
 
-// Check returns an error unless the first size bytes of a file are a database of bbolt that it can read: pages that refer to each other as a
-// tree, with buckets of keys and values that are not nested, as etcd has them. Errors are ErrDamaged, and those of the file and of ctx.
+// Check returns an error unless the first size bytes of a file are a database of bbolt that it can read: pages that refer to each other
+// as a tree, with buckets of keys and values that are not nested, as etcd has them. Errors are ErrDamaged, and those of the file and of ctx.
 func Check(ctx context.Context, file io.ReaderAt, size int64) error {
 	return (&database{ctx: ctx, file: file, size: size}).check()
 }

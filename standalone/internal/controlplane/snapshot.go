@@ -61,8 +61,8 @@ func (s *Storage) Close() error {
 	return err
 }
 
-// RestoreStorage writes the data of a snapshot of etcd to dir, which must not exist, after it has checked the snapshot. Its revision is raised,
-// and all earlier ones are compacted, so that clients list again instead of going back in time.
+// RestoreStorage writes the data of a snapshot of etcd to dir, which must not exist, after it has checked the snapshot. Its revision is
+// raised, and all earlier ones are compacted, so that clients list again instead of going back in time.
 func RestoreStorage(ctx context.Context, file, dir string) error {
 	err := etcdsnapshot.Restore(ctx, file, dir, etcdsnapshot.Options{
 		Name: embed.NewConfig().Name, PeerURL: nowhere()[0].String(), BumpRevision: revisionBump, MarkCompacted: true,
