@@ -33,7 +33,8 @@ const (
 )
 
 // Check returns an error unless the first size bytes of a file are a database of bbolt that it can read: pages that refer to each other
-// as a tree, with buckets of keys and values that are not nested, as etcd has them. Errors are ErrDamaged, and those of the file and of ctx.
+// as a tree, with buckets of keys and values that are not nested, as etcd has them. Errors are ErrDamaged, and those of the file and
+// of ctx.
 func Check(ctx context.Context, file io.ReaderAt, size int64) error {
 	return (&database{ctx: ctx, file: file, size: size}).check()
 }
