@@ -53,7 +53,7 @@ func (c *Controller) declared() step.Controller[*fleetv1.EtcdBackupPolicy, *scop
 			step.Mapped(&clusterv1.Cluster{}, c.inNamespace,
 				predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(selectionChanges))),
 			step.Mapped(&fleetv1.BackupStore{}, c.inNamespace, predicate.Or(watch.Created(), watch.Deleted())),
-			step.Mapped(&fleetv1.EtcdBackup{}, ofBackup, predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(backupChanges))),
+			step.Mapped(&fleetv1.EtcdBackup{}, ofBackup, predicate.Or(watch.Deleted(), watch.Updated(backupChanges))),
 		},
 		Scope: c.scope,
 		Steps: []step.Step[*scope]{
@@ -98,13 +98,14 @@ func (c *Controller) scope(ctx context.Context, policy *fleetv1.EtcdBackupPolicy
 	}
 	clusters := &clusterv1.ClusterList{}
 	if err := c.Client.List(ctx, clusters, client.InNamespace(policy.Namespace),
-		client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Clusters: %w", err)
 	}
 	s.clusters = clusters.Items
 	backups := &fleetv1.EtcdBackupList{}
 	own := labels.SelectorFromSet(labels.Set{fleetv1.PolicyLabel: policyLabel(policy.Name)})
-	if err := c.Client.List(ctx, backups, client.InNamespace(policy.Namespace), client.MatchingLabelsSelector{Selector: own}); err != nil {
+	if err := c.Client.List(ctx, backups, client.InNamespace(policy.Namespace),
+		client.MatchingLabelsSelector{Selector: own}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing EtcdBackups: %w", err)
 	}
 	s.backups = backups.Items
