@@ -16,7 +16,7 @@ import (
 
 const (
 	// poll is how often a step looks whether what it waits for has happened; retry is the pause after an error.
-	poll, retry = 2 * time.Second, 5 * time.Second
+	poll, retry = time.Second, 5 * time.Second
 	// written is what a step waits for that has changed the status: the write is an event.
 	written = "its status to be written"
 	// maxMessage is the longest message of a step.
