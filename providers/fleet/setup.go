@@ -1,5 +1,5 @@
-// Package fleet is the fleet provider: it backs up the etcd of workload clusters. It works beside any kubeadm control plane provider, of
-// other versions of Cluster API, too.
+// Package fleet is the fleet provider: it backs up the etcd of workload clusters, and restores their control planes. Backups work beside any
+// kubeadm control plane provider, of other versions of Cluster API, too; restores need ours.
 package fleet
 
 import (
@@ -16,12 +16,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backup"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/policy"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/restore"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -30,7 +32,7 @@ import (
 
 // flags are the flags of this component.
 type flags struct {
-	stores, policies, backups int
+	stores, policies, backups, restores int
 	bytesPerSecond            int
 	dataDir, workDir          string
 	workloads                 remote.Flags
@@ -40,11 +42,12 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.stores, "backupstore-concurrency", 5, "Number of BackupStores to process at the same time")
 	fs.IntVar(&f.policies, "etcdbackuppolicy-concurrency", 5, "Number of EtcdBackupPolicies to process at the same time")
 	fs.IntVar(&f.backups, "etcdbackup-concurrency", 10, "Number of EtcdBackups to make or verify at the same time")
+	fs.IntVar(&f.restores, "controlplanerestore-concurrency", 5, "Number of ControlPlaneRestores to process at the same time")
 	fs.IntVar(&f.bytesPerSecond, "backup-rate-limit", 50<<20, "Number of bytes per second that are read from one etcd member")
 	fs.StringVar(&f.dataDir, "data-dir", "",
 		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
 	fs.StringVar(&f.workDir, "work-dir", "",
-		"Directory for snapshots while they are verified, unencrypted. Defaults to the directory for temporary files")
+		"Directory for snapshots while they are verified or restored, unencrypted. Defaults to the directory for temporary files")
 	f.workloads.AddTo(fs)
 }
 
@@ -60,10 +63,10 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
 		Name:             "capi-fleet-controller",
-		Purpose:          "The fleet provider: backs up the etcd of workload clusters.",
+		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and restores their control planes.",
 		Namespace:        "capi-fleet-system",
 		LeaderElectionID: "controller-leader-election-capi-fleet",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, fleetv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, controlplanev1.AddToScheme, fleetv1.AddToScheme},
 		AddConverted:     conversion.AddToScheme,
 		Conversions:      conversion.New(nil),
 		AddFlags:         f.register,
@@ -96,6 +99,16 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
 		backup.Setup(ctx, mgr, backup.Options{
 			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work,
+		}),
+		restore.Setup(ctx, mgr, restore.Options{
+			Concurrency: f.restores, Filter: filter, Opener: opener, WorkDir: work,
+			Connect: func(ctx context.Context, cluster types.NamespacedName) (restore.ControlPlane, error) {
+				e, err := connector.Connect(ctx, cluster)
+				if err != nil {
+					return nil, err
+				}
+				return e, nil
+			},
 		}),
 	)
 }

@@ -137,3 +137,7 @@ type OperationStep struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
+
+// OperationEndedAnnotation is on operations that have completed or failed, with their phase: a copy of such an object without its status, by a
+// move or from a backup, is not carried out again.
+const OperationEndedAnnotation = "fleet.cluster.x-k8s.io/ended"

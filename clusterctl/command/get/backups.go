@@ -50,7 +50,8 @@ func NewBackups(f *factory.Factory, runF func(context.Context, *BackupsOptions) 
 		Short:   "List the backups of workload clusters",
 		Long: `List the backups of workload clusters, the latest of each cluster first: whether they are complete, and how they were verified.
 
-A backup with the verification Restored was restored into an etcd server, which served all of its keys.`,
+A backup with the verification Restored was restored into an etcd server, which served all of its keys. To restore the control plane of a
+cluster from a backup, see ` + "`clusterctl restore --help`" + `.`,
 		Example: `  # List the backups of a workload cluster
   clusterctl get backups my-cluster
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
 	"sigs.k8s.io/cluster-api/clusterctl/command/plan"
+	"sigs.k8s.io/cluster-api/clusterctl/command/restore"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -84,7 +85,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
 			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newWait(f), move.NewCmd(f, nil), newUpgrade(f),
-			backup.NewCmd(f, nil), newDelete(f), newOperator(f), newRollout(f, "rollout"), plan.NewPlan(f, nil), newTakeover(f),
+			backup.NewCmd(f, nil), restore.NewCmd(f, nil), newDelete(f), newOperator(f), newRollout(f, "rollout"), plan.NewPlan(f, nil), newTakeover(f),
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{

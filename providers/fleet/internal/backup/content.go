@@ -13,23 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-)
-
-const (
-	// suffix is the end of the keys of archives, and of the descriptions beside them.
-	suffix, descriptionSuffix = ".age", ".json"
-	// formatVersion is the version of what archives contain.
-	formatVersion = 1
-)
-
-// Names of the entries of an archive.
-const (
-	metadataEntry = "metadata.json"
-	secretsEntry  = "secrets.yaml"
-	objectsEntry  = "objects.yaml"
-	snapshotEntry = "etcd.db"
 )
 
 // Parts of an archive besides the snapshot, in status.archive.contents.
@@ -37,20 +23,6 @@ const (
 	contentPKI     = "PKI"
 	contentObjects = "Objects"
 )
-
-// metadata describes an archive: its first entry. Without the fields of the snapshot, which is read last, it can be written first.
-type metadata struct {
-	FormatVersion     int         `json:"formatVersion"`
-	Namespace         string      `json:"namespace"`
-	Cluster           string      `json:"cluster"`
-	ClusterUID        types.UID   `json:"clusterUID"`
-	Backup            string      `json:"backup"`
-	Time              metav1.Time `json:"time"`
-	Member            string      `json:"member"`
-	EtcdClusterID     string      `json:"etcdClusterID"`
-	EtcdVersion       string      `json:"etcdVersion,omitempty"`
-	KubernetesVersion string      `json:"kubernetesVersion,omitempty"`
-}
 
 // secrets returns the Secrets of a cluster's CAs, as YAML.
 func (c *Controller) secrets(ctx context.Context, cluster types.NamespacedName) ([]byte, error) {
@@ -111,8 +83,8 @@ func document(obj client.Object) ([]byte, error) {
 
 // describe returns the metadata of an archive.
 func describe(s *scope, cluster *clusterv1.Cluster, of member.Member, version string, now metav1.Time) ([]byte, error) {
-	return json.MarshalIndent(metadata{
-		FormatVersion: formatVersion, Namespace: cluster.Namespace, Cluster: cluster.Name, ClusterUID: cluster.UID, Backup: s.backup.Name,
+	return json.MarshalIndent(content.Metadata{
+		FormatVersion: content.FormatVersion, Namespace: cluster.Namespace, Cluster: cluster.Name, ClusterUID: cluster.UID, Backup: s.backup.Name,
 		Time: now, Member: of.Node, EtcdClusterID: fmt.Sprintf("%x", of.ClusterID), EtcdVersion: of.Version, KubernetesVersion: version,
 	}, "", "  ")
 }

@@ -12,6 +12,7 @@ import (
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -126,7 +127,7 @@ func deadline(b *fleetv1.EtcdBackup) time.Time {
 
 // keyOf returns the key of a backup's archive.
 func keyOf(b *fleetv1.EtcdBackup) string {
-	return b.Namespace + "/" + b.Spec.ClusterName + "/" + b.Name + "-" + string(b.UID) + suffix
+	return b.Namespace + "/" + b.Spec.ClusterName + "/" + b.Name + "-" + string(b.UID) + content.Suffix
 }
 
 // clusterKey returns the key of the Cluster of a backup.

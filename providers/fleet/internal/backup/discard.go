@@ -12,6 +12,7 @@ import (
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -69,5 +70,5 @@ func (c *Controller) deleteArchive(ctx context.Context, b *fleetv1.EtcdBackup) e
 	if b.Status.Archive != nil {
 		key = b.Status.Archive.Key
 	}
-	return errors.Join(from.Delete(ctx, key), from.Delete(ctx, key+descriptionSuffix))
+	return errors.Join(from.Delete(ctx, key), from.Delete(ctx, key+content.DescriptionSuffix))
 }

@@ -20,6 +20,7 @@ import (
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/backup/archive"
 	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/store"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -166,10 +167,10 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	reader, writer := io.Pipe()
 	go func() {
 		err := write(writer, out.to, []entry{
-			{metadataEntry, int64(len(about)), bytes.NewReader(about)},
-			{secretsEntry, int64(len(secrets)), bytes.NewReader(secrets)},
-			{objectsEntry, int64(len(objects)), bytes.NewReader(objects)},
-			{snapshotEntry, read.Size(), store.NewLimiter(c.bytesPerSecond).Reader(ctx, read)},
+			{content.MetadataEntry, int64(len(about)), bytes.NewReader(about)},
+			{content.SecretsEntry, int64(len(secrets)), bytes.NewReader(secrets)},
+			{content.ObjectsEntry, int64(len(objects)), bytes.NewReader(objects)},
+			{content.SnapshotEntry, read.Size(), store.NewLimiter(c.bytesPerSecond).Reader(ctx, read)},
 		})
 		_ = writer.CloseWithError(err) // It never fails.
 	}()
@@ -192,7 +193,7 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	if err != nil {
 		return err
 	}
-	return out.target.Put(ctx, key+descriptionSuffix, bytes.NewReader(description))
+	return out.target.Put(ctx, key+content.DescriptionSuffix, bytes.NewReader(description))
 }
 
 // entry is an entry of an archive.

@@ -35,7 +35,7 @@ func TestStore(t *testing.T) {
 	}
 	b := w.backup(t)
 	want := fleetv1.SnapshotStatus{
-		Member: "m-1", ClusterID: "abc", Revision: 42, SizeBytes: int64(len(content()) + 32), SHA256: b.Status.Etcd.SHA256, Version: "3.6.8",
+		Member: "m-1", ClusterID: "abc", Revision: 42, SizeBytes: int64(len(database()) + 32), SHA256: b.Status.Etcd.SHA256, Version: "3.6.8",
 	}
 	if diff := cmp.Diff(&want, b.Status.Etcd); diff != "" {
 		t.Errorf("snapshot, -want +got:\n%s", diff)

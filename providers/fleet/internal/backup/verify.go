@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
-	"sigs.k8s.io/cluster-api/backup/archive"
 	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/store"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -28,9 +27,6 @@ const (
 	// verifyTimeout is how long one may take.
 	verifyTimeout = time.Hour
 )
-
-// errDamaged is matched by the error of an archive that cannot be restored.
-var errDamaged = errors.New("the archive is damaged")
 
 // verify reads the archive back. An archive that is damaged has failed.
 func (c *Controller) verify(ctx context.Context, s *scope) (step.Result, error) {
@@ -48,7 +44,7 @@ func (c *Controller) verify(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), nil
 	case ctx.Err() != nil:
 		return step.Result{}, ctx.Err() // The manager ends.
-	case errors.Is(err, errDamaged):
+	case errors.Is(err, content.ErrDamaged):
 		s.unverified, b.Status.Phase = err, fleetv1.BackupPhaseFailed
 		s.failed = err
 		step.Warning(ctx, "BackupDamaged", "%v", err)
@@ -60,7 +56,7 @@ func (c *Controller) verify(ctx context.Context, s *scope) (step.Result, error) 
 
 // reasonOf returns the reason of the condition Verified.
 func reasonOf(err error) string {
-	if errors.Is(err, errDamaged) {
+	if errors.Is(err, content.ErrDamaged) {
 		return fleetv1.BackupDamagedReason
 	}
 	return fleetv1.BackupNotVerifiedReason
@@ -88,16 +84,16 @@ func (c *Controller) read(ctx context.Context, b *fleetv1.EtcdBackup) (*fleetv1.
 	if err != nil {
 		return nil, err
 	}
-	content, err := from.Get(ctx, b.Status.Archive.Key)
+	body, err := from.Get(ctx, b.Status.Archive.Key)
 	if err != nil {
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("%w: it is missing in the store", errDamaged)
+			return nil, fmt.Errorf("%w: it is missing in the store", content.ErrDamaged)
 		}
 		return nil, fmt.Errorf("reading the archive: %w", err)
 	}
-	defer func() { _ = content.Close() }() // It was only read.
+	defer func() { _ = body.Close() }() // It was only read.
 	counted := &counter{hash: sha256.New()}
-	tee := io.TeeReader(content, counted)
+	tee := io.TeeReader(body, counted)
 	done := &fleetv1.VerificationStatus{Method: how}
 	if how != fleetv1.VerificationChecksum {
 		if err := c.inspect(ctx, b, tee, keys, done); err != nil {
@@ -108,7 +104,7 @@ func (c *Controller) read(ctx context.Context, b *fleetv1.EtcdBackup) (*fleetv1.
 		return nil, fmt.Errorf("reading the archive: %w", err)
 	}
 	if sum := hex.EncodeToString(counted.hash.Sum(nil)); sum != b.Status.Archive.SHA256 {
-		return nil, fmt.Errorf("%w: its SHA-256 is %s, not that of what was written", errDamaged, sum)
+		return nil, fmt.Errorf("%w: its SHA-256 is %s, not that of what was written", content.ErrDamaged, sum)
 	}
 	return done, nil
 }
@@ -122,8 +118,12 @@ func (c *Controller) inspect(
 		return fmt.Errorf("verifying the archive: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // What is left is removed when the manager starts.
-	file := filepath.Join(dir, snapshotEntry)
-	if err := extract(from, keys, file, b); err != nil {
+	file := filepath.Join(dir, content.SnapshotEntry)
+	all, err := content.Extract(from, keys, file)
+	if err != nil {
+		return err
+	}
+	if err := check(&all.Metadata, b); err != nil {
 		return err
 	}
 	info, err := etcdsnapshot.Inspect(ctx, file)
@@ -145,86 +145,24 @@ func (c *Controller) inspect(
 		return damaged(err)
 	}
 	if drilled.Undecodable > 0 || drilled.Keys == 0 {
-		return fmt.Errorf("%w: of %d keys in its snapshot, %d cannot be decoded", errDamaged, drilled.Keys, drilled.Undecodable)
+		return fmt.Errorf("%w: of %d keys in its snapshot, %d cannot be decoded", content.ErrDamaged, drilled.Keys, drilled.Undecodable)
 	}
 	done.Keys, done.EncryptedKeys = int64(drilled.Keys), int64(drilled.Encrypted)
 	return nil
 }
 
-// damaged returns the error of a snapshot, as errDamaged if another attempt would find the same.
+// damaged returns the error of a snapshot, as content.ErrDamaged if another attempt would find the same.
 func damaged(err error) error {
 	if errors.Is(err, etcdsnapshot.ErrDamaged) || errors.Is(err, etcdsnapshot.ErrTruncated) {
-		return fmt.Errorf("%w: its snapshot: %w", errDamaged, err)
+		return fmt.Errorf("%w: its snapshot: %w", content.ErrDamaged, err)
 	}
 	return fmt.Errorf("verifying the snapshot: %w", err)
 }
 
-// extract writes the snapshot of an archive to a file, and verifies the rest of it.
-func extract(from io.Reader, keys []age.Identity, file string, b *fleetv1.EtcdBackup) error {
-	r, err := archive.NewReader(from, keys...)
-	if err != nil {
-		return classify(err)
-	}
-	found := map[string]bool{}
-	for {
-		name, _, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return classify(err)
-		}
-		found[name] = true
-		switch name {
-		case metadataEntry:
-			err = check(r, b)
-		case snapshotEntry:
-			err = save(r, file)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{metadataEntry, secretsEntry, snapshotEntry} {
-		if !found[name] {
-			return fmt.Errorf("%w: it has no %s", errDamaged, name)
-		}
-	}
-	return nil
-}
-
-// classify returns the error of reading an archive, as errDamaged if another attempt would find the same.
-func classify(err error) error {
-	if errors.Is(err, archive.ErrDamaged) || errors.Is(err, archive.ErrTruncated) || errors.Is(err, archive.ErrNotArchive) {
-		return fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	return fmt.Errorf("reading the archive: %w", err)
-}
-
 // check verifies that an archive is of the Cluster.
-func check(r *archive.Reader, b *fleetv1.EtcdBackup) error {
-	text, err := r.ReadSmall()
-	if err != nil {
-		return classify(err)
-	}
-	var about metadata
-	if err := json.Unmarshal(text, &about); err != nil {
-		return fmt.Errorf("%w: its %s: %w", errDamaged, metadataEntry, err)
-	}
-	if about.Cluster != b.Spec.ClusterName || about.Namespace != b.Namespace {
-		return fmt.Errorf("%w: it is of Cluster %s/%s", errDamaged, about.Namespace, about.Cluster)
+func check(of *content.Metadata, b *fleetv1.EtcdBackup) error {
+	if of.Cluster != b.Spec.ClusterName || of.Namespace != b.Namespace {
+		return fmt.Errorf("%w: it is of Cluster %s/%s", content.ErrDamaged, of.Namespace, of.Cluster)
 	}
 	return nil
-}
-
-// save writes the current entry to a file.
-func save(r *archive.Reader, file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("writing the snapshot: %w", err)
-	}
-	if _, err := io.Copy(f, r); err != nil {
-		return errors.Join(classify(err), f.Close())
-	}
-	return f.Close()
 }

@@ -43,8 +43,8 @@ type fakeEtcd struct {
 	snapshots int
 }
 
-// content is the database: what an etcd would not open, but with a checksum.
-func content() []byte { return bytes.Repeat([]byte("0123456789abcdef"), 8192) }
+// database is the database: what an etcd would not open, but with a checksum.
+func database() []byte { return bytes.Repeat([]byte("0123456789abcdef"), 8192) }
 
 func (f *fakeEtcd) connect(context.Context, types.NamespacedName) (Etcd, error) {
 	if f.refuses != nil {
@@ -61,12 +61,12 @@ func (*fakeEtcd) Choose(context.Context) (member.Member, error) {
 // Snapshot implements Etcd.
 func (f *fakeEtcd) Snapshot(context.Context, member.Member) (Stream, error) {
 	f.snapshots++
-	sum := sha256.Sum256(content())
-	all := append(content(), sum[:]...)
+	sum := sha256.Sum256(database())
+	all := append(database(), sum[:]...)
 	if f.cut > 0 {
 		all = all[:f.cut]
 	}
-	return &stream{rest: all, size: len(content())}, nil
+	return &stream{rest: all, size: len(database())}, nil
 }
 
 // Close implements Etcd.

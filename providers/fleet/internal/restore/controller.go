@@ -1,0 +1,131 @@
+package restore
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
+	"sigs.k8s.io/cluster-api/providers/internal/etcd"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Options configure the controller.
+type Options struct {
+	// Concurrency is the number of ControlPlaneRestores to process at the same time.
+	Concurrency int
+	// Filter selects the objects that this manager reconciles.
+	Filter watch.Filter
+	Opener backupstore.Opener
+	// Connect connects to a Cluster with control plane Machines that have a Node.
+	Connect func(ctx context.Context, cluster types.NamespacedName) (ControlPlane, error)
+	// WorkDir is an existing directory for snapshots and data directories.
+	WorkDir string
+	// Serve returns the URL at which Machines reach the data of a restore whose store has no URLs; empty if there is none.
+	Serve func(r *fleetv1.ControlPlaneRestore) string
+}
+
+// ControlPlane is a running control plane, while it is in use.
+type ControlPlane interface {
+	// View returns the state of etcd according to the member on a Node.
+	View(ctx context.Context, node string) (etcd.View, error)
+	// SetPeerURL changes the address at which other members reach a member.
+	SetPeerURL(ctx context.Context, node string, id uint64, url string) error
+	// Workload returns a client of the workload cluster.
+	Workload() client.Client
+	Close()
+}
+
+// Controller reconciles ControlPlaneRestores.
+type Controller struct {
+	step.Clients
+	opener  backupstore.Opener
+	holder  hold.Holder
+	connect func(ctx context.Context, cluster types.NamespacedName) (ControlPlane, error)
+	workDir string
+	serve   func(r *fleetv1.ControlPlaneRestore) string
+	// disk is a place for one snapshot and its data directory at a time.
+	disk chan struct{}
+}
+
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := New(step.ClientsOf(mgr, "controlplanerestore-controller", o.Filter), o)
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	return step.Add(ctx, mgr, c.Clients, declared)
+}
+
+// New returns a Controller.
+func New(clients step.Clients, o Options) *Controller {
+	return &Controller{
+		Clients: clients, opener: o.Opener, connect: o.Connect, workDir: o.WorkDir, serve: o.Serve,
+		holder: hold.Holder{Client: clients.Client, Live: clients.Live}, disk: make(chan struct{}, 1),
+	}
+}
+
+// declared returns the declaration of the controller.
+func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRestore, *scope] {
+	steps := []step.Step[*scope]{
+		step.Do("protect", protect),
+		step.Do("latest", c.latest),
+		step.Do("check", c.check),
+		c.marked("inspect", fleetv1.RestoreStepInspect, time.Hour, c.inspect),
+		step.Do("confirm", c.confirm),
+		c.marked("hold", fleetv1.RestoreStepHold, time.Minute, c.hold),
+		c.marked("prepare", fleetv1.RestoreStepPrepare, time.Hour, c.prepare),
+		c.marked("fence", fleetv1.RestoreStepFence, time.Minute, c.fence),
+		c.marked("create", fleetv1.RestoreStepCreate, time.Minute, c.create),
+		c.marked("member", fleetv1.RestoreStepMember, time.Minute, c.member),
+		c.marked("nodes", fleetv1.RestoreStepNodes, 2*time.Minute, c.nodes),
+		c.marked("release", fleetv1.RestoreStepRelease, 2*time.Minute, c.release),
+	}
+	return step.Controller[*fleetv1.ControlPlaneRestore, *scope]{
+		Name: "controlplanerestore",
+		New:  func() *fleetv1.ControlPlaneRestore { return &fleetv1.ControlPlaneRestore{} },
+		Scope: func(_ context.Context, r *fleetv1.ControlPlaneRestore) (*scope, error) {
+			return &scope{restore: r}, nil
+		},
+		Steps:    steps,
+		Deletion: []step.Step[*scope]{step.When((*scope).mustGoOn, steps...), step.Do("discard", c.discard)},
+		Reports:  reports,
+	}
+}
+
+// scope is the state of one reconcile, shared by its steps.
+type scope struct {
+	restore *fleetv1.ControlPlaneRestore
+	// cluster and kcp are read by check; nil if a reconcile does not need them.
+	cluster *clusterv1.Cluster
+	kcp     *controlplanev1.KubeadmControlPlane
+	// source is where the archive is, read by check.
+	source source
+	// refused is why the restore would do harm or cannot work; unconfirmed is what users have to confirm.
+	refused, unconfirmed string
+	// waiting is what a step waits for, failed why it could not be taken this time.
+	waiting string
+	failed  error
+}
+
+// clusterKey returns the key of the Cluster.
+func (s *scope) clusterKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: s.restore.Namespace, Name: s.restore.Spec.ClusterName}
+}
+
+// begun reports whether a step was begun.
+func (s *scope) begun(name string) bool { return markOf(s.restore, name) != nil }
+
+// completed reports whether a step was completed.
+func (s *scope) completed(name string) bool {
+	m := markOf(s.restore, name)
+	return m != nil && m.CompletionTime != nil
+}
