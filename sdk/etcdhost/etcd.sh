@@ -1,13 +1,12 @@
 # Runs as root on a control plane machine of kubeadm, and prints one line of JSON. Variables: action, which is Inspect or ForceNewCluster, and
 # uid, which identifies the command.
 #
-# ForceNewCluster takes the manifest of etcd's static Pod away, runs the same etcd once with --force-new-cluster, and puts the manifest back:
-# it never has the flag, so that no restart of the Pod can throw out members that have joined since. It may be killed at any point and called
-# again. The file done has the uid of the command that was carried out: from then on, etcd is not forced again for it.
+# ForceNewCluster stops the kubelet and etcd, runs the same etcd once with --force-new-cluster, and starts the kubelet again. The manifest of
+# etcd's static Pod never has the flag, so that no restart can throw out members that have joined since. The kubelet is stopped because one
+# that has not reached an API server since its own start does not stop Pods whose manifest is gone. This may be killed at any point and called
+# again. The file done has the uid of the command that was carried out: etcd is not forced again for it.
 set -u
 umask 077
-manifest=/etc/kubernetes/manifests/etcd.yaml
-aside=/etc/kubernetes/cluster-api-etcd.yaml
 pki=/etc/kubernetes/pki/etcd
 state=/var/lib/cluster-api/etcd
 
@@ -96,40 +95,38 @@ forced() {
 	[ "$result" -eq 0 ] || fail "etcd did not start with --force-new-cluster, see $state/log on the machine"
 }
 
-# back puts the manifest back, also if this script fails or is told to end.
-back() {
-	if [ -e "$aside" ]; then
-		mv "$aside" "$manifest"
-	fi
+# resume starts the kubelet, which starts etcd, also if this script fails or is told to end. It also forgets for how long the API server, which
+# has failed without etcd, is not to be started again.
+resume() { systemctl start kubelet; }
+
+stop_etcd() {
+	for signal in TERM KILL; do
+		for pid in $(processes etcd); do kill -s "$signal" "$pid"; done
+		if within 20 stopped etcd; then return; fi
+	done
+	return 1
 }
 
 force() {
+	command -v systemctl >/dev/null || fail "the kubelet is not a service of systemd"
 	mkdir -p "$state"
 	exec 9>"$state/lock"
 	flock -n 9 || fail "the command is being carried out"
-	for pid in $(processes etcd-forced); do kill -9 "$pid"; done # of a script that was killed
+	for pid in $(processes etcd-forced); do kill -s KILL "$pid"; done # of a script that was killed
+	resume
 	if [ "$(cat "$state/done" 2>/dev/null)" != "$uid" ]; then
-		[ -e "$manifest" ] || [ -e "$aside" ] || fail "there is no $manifest"
-		if [ -e "$manifest" ]; then
-			within 60 capture || fail "etcd does not run"
-			sync
-		fi
-		trap back EXIT
+		within 60 capture || fail "etcd does not run"
+		trap resume EXIT
 		trap 'exit 1' HUP INT TERM
-		if [ -e "$manifest" ]; then
-			mv "$manifest" "$aside"
-		fi
-		within 120 stopped etcd || fail "the kubelet does not stop etcd"
+		systemctl stop kubelet || fail "the kubelet cannot be stopped"
+		stop_etcd || fail "etcd cannot be stopped"
 		forced
 		printf %s "$uid" >"$state/done.new"
 		sync
 		mv "$state/done.new" "$state/done"
+		resume
 	fi
-	back
 	rm -f "$state/etcd-forced"
-	if ! alone && command -v systemctl >/dev/null; then
-		systemctl restart kubelet # It would not start an API server that has failed often for minutes.
-	fi
 	within 150 alone || fail "etcd does not respond after it was forced"
 }
 
