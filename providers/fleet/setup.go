@@ -1,5 +1,5 @@
-// Package fleet is the fleet provider: it backs up the etcd of workload clusters, and restores their control planes. Backups work beside any
-// kubeadm control plane provider, of other versions of Cluster API, too; restores need ours.
+// Package fleet is the fleet provider: it backs up the etcd of workload clusters, and restores and recovers their control planes. Backups work
+// beside any kubeadm control plane provider, of other versions of Cluster API, too; the rest needs ours.
 package fleet
 
 import (
@@ -7,14 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,6 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/policy"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/recovery"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/restore"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
@@ -32,7 +37,8 @@ import (
 
 // flags are the flags of this component.
 type flags struct {
-	stores, policies, backups, restores int
+	stores, policies, backups int
+	restores, recoveries      int
 	bytesPerSecond            int
 	dataDir, workDir          string
 	workloads                 remote.Flags
@@ -43,6 +49,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.policies, "etcdbackuppolicy-concurrency", 5, "Number of EtcdBackupPolicies to process at the same time")
 	fs.IntVar(&f.backups, "etcdbackup-concurrency", 10, "Number of EtcdBackups to make or verify at the same time")
 	fs.IntVar(&f.restores, "controlplanerestore-concurrency", 5, "Number of ControlPlaneRestores to process at the same time")
+	fs.IntVar(&f.recoveries, "controlplanerecovery-concurrency", 5, "Number of ControlPlaneRecoveries to process at the same time")
 	fs.IntVar(&f.bytesPerSecond, "backup-rate-limit", 50<<20, "Number of bytes per second that are read from one etcd member")
 	fs.StringVar(&f.dataDir, "data-dir", "",
 		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
@@ -63,7 +70,7 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
 		Name:             "capi-fleet-controller",
-		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and restores their control planes.",
+		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and restores and recovers their control planes.",
 		Namespace:        "capi-fleet-system",
 		LeaderElectionID: "controller-leader-election-capi-fleet",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, controlplanev1.AddToScheme, fleetv1.AddToScheme},
@@ -97,6 +104,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	return errors.Join(
 		backupstore.Setup(ctx, mgr, backupstore.Options{Concurrency: f.stores, Filter: filter, Opener: opener}),
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
+		recovery.Setup(ctx, mgr, recovery.Options{Concurrency: f.recoveries, Filter: filter, Connect: workloads(connector)}),
 		backup.Setup(ctx, mgr, backup.Options{
 			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work,
 		}),
@@ -122,6 +130,42 @@ func connect(c *member.Connector) func(context.Context, types.NamespacedName) (b
 		}
 		return members{e}, nil
 	}
+}
+
+// workloads returns how recoveries connect to workload clusters.
+func workloads(c *member.Connector) func(context.Context, types.NamespacedName) (recovery.Workload, error) {
+	return func(ctx context.Context, cluster types.NamespacedName) (recovery.Workload, error) {
+		e, err := c.Connect(ctx, cluster)
+		if err != nil {
+			return nil, err
+		}
+		return workload{e}, nil
+	}
+}
+
+// workload is a workload cluster whose control plane is recovered.
+type workload struct{ *member.Etcd }
+
+// Members implements recovery.Workload.
+func (w workload) Members(ctx context.Context, node string) ([]string, error) {
+	view, err := w.View(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, m := range view.Members {
+		ids = append(ids, strconv.FormatUint(m.ID, 16))
+	}
+	return ids, nil
+}
+
+// DeleteNode implements recovery.Workload.
+func (w workload) DeleteNode(ctx context.Context, name string) error {
+	err := w.Workload().Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Node %s: %w", name, err)
+	}
+	return nil
 }
 
 // members are the members of a Cluster's etcd.

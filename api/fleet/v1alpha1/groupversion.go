@@ -19,6 +19,8 @@ const (
 	EtcdBackupPolicyKind = "EtcdBackupPolicy"
 	// ControlPlaneRestoreKind is the kind of ControlPlaneRestore.
 	ControlPlaneRestoreKind = "ControlPlaneRestore"
+	// ControlPlaneRecoveryKind is the kind of ControlPlaneRecovery.
+	ControlPlaneRecoveryKind = "ControlPlaneRecovery"
 )
 
 // AddToScheme registers the kinds of this package, and their lists, in the scheme.
@@ -32,6 +34,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&EtcdBackup{}, &EtcdBackupList{},
 		&EtcdBackupPolicy{}, &EtcdBackupPolicyList{},
 		&ControlPlaneRestore{}, &ControlPlaneRestoreList{},
+		&ControlPlaneRecovery{}, &ControlPlaneRecoveryList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -92,6 +92,7 @@ func (c *Controller) declared() step.Controller[step.Object, *scope] {
 			step.Do("owners", c.owners),
 			step.Do("prepare", c.prepare).Sets(dockerv1.ContainerProvisionedV1Beta1Condition),
 			step.Do("claim", c.claim),
+			step.Do("etcd-command", c.etcdCommand),
 			step.Do("container", c.container).Sets(dockerv1.ContainerProvisionedV1Beta1Condition),
 			step.Do("preload", c.preload).Sets(dockerv1.ContainerProvisionedV1Beta1Condition),
 			step.Do("load-balancer", c.loadBalancer),

@@ -6,6 +6,7 @@
 //	owners        the Machine and its Cluster exist
 //	prepare       waits for the cluster's infrastructure and for bootstrap data
 //	claim         finalizer and identity are in the API server, before there is a container to protect and to recognize
+//	etcd-command  what a ControlPlaneRecovery asks of the etcd member in the container is done and answered
 //	container     the container exists and runs; its addresses are in the status
 //	preload       the images of preLoadImages are in the container
 //	load-balancer control plane: waits until the load balancer forwards to the container

@@ -92,6 +92,7 @@ func (c *Controller) declared() step.Controller[step.Object, *scope] {
 		Steps: []step.Step[*scope]{
 			step.Do("owners", c.owners),
 			step.Do("prepare", c.prepare).Sets(inmemoryv1.VMProvisionedCondition),
+			step.Do("command", c.command),
 			step.Do("vm", c.vm).Sets(inmemoryv1.VMProvisionedCondition),
 			step.Do("node", c.node).Sets(inmemoryv1.NodeProvisionedCondition),
 			step.Do("etcd", c.etcd).Sets(inmemoryv1.EtcdProvisionedCondition),

@@ -6,6 +6,7 @@
 //
 //	owners     the Machine and its Cluster exist
 //	prepare    waits for the cluster's infrastructure and for bootstrap data
+//	command    what a ControlPlaneRecovery asks of its etcd member is done and answered
 //	vm         the machine is running; it has a provider ID and is ready
 //	node       its Node exists, if kubeadm would have succeeded
 //	etcd       control plane: the etcd member is running, unless etcd is external

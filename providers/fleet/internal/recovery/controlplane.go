@@ -1,0 +1,61 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// kubeadmControlPlane is the kind of control planes that can be held.
+const kubeadmControlPlane = "KubeadmControlPlane"
+
+// controlPlane reads the Cluster and the Machines of its control plane. They are not cached in this manager.
+func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, error) {
+	cluster := &clusterv1.Cluster{}
+	err := c.Live.Get(ctx, s.key(), cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.said = refused("Cluster %s does not exist", s.key().Name)
+	case err != nil:
+		return step.Result{}, fmt.Errorf("reading Cluster %s: %w", s.key().Name, err)
+	case !cluster.DeletionTimestamp.IsZero():
+		s.said = refused("Cluster %s is being deleted", cluster.Name)
+	case ptr.Deref(cluster.Spec.Paused, false):
+		s.said = refused("Cluster %s is paused, so that no provider acts: resume it", cluster.Name)
+	case cluster.Spec.ControlPlaneRef.Kind != kubeadmControlPlane:
+		s.said = refused("the control plane of Cluster %s is of kind %q: only %s is supported", cluster.Name, cluster.Spec.ControlPlaneRef.Kind,
+			kubeadmControlPlane)
+	}
+	if s.said.reason != "" {
+		return step.WaitAtMost(inspectionInterval, s.said.message), nil
+	}
+	s.controlPlane = client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
+	s.machines, err = c.machines(ctx, s.key())
+	return step.Done(), err
+}
+
+// machines returns the control plane Machines of a Cluster.
+func (c *Controller) machines(ctx context.Context, cluster client.ObjectKey) ([]clusterv1.Machine, error) {
+	list := &clusterv1.MachineList{}
+	if err := c.Live.List(ctx, list, client.InNamespace(cluster.Namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel},
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+		return nil, fmt.Errorf("listing the control plane Machines of Cluster %s: %w", cluster.Name, err)
+	}
+	return list.Items, nil
+}
+
+// machine returns a control plane Machine, or nil.
+func (s *scope) machine(name string) *clusterv1.Machine {
+	for i := range s.machines {
+		if s.machines[i].Name == name {
+			return &s.machines[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package etcdhost
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+)
+
+func TestAnswer(t *testing.T) {
+	command := fleetv1.EtcdCommand{UID: "u.1", Command: fleetv1.EtcdCommandInspect}
+	failed := func(text string) fleetv1.EtcdAnswer {
+		return fleetv1.EtcdAnswer{UID: "u.1", Command: fleetv1.EtcdCommandInspect, Error: text}
+	}
+	const unclear = "the machine has answered nothing that can be understood"
+	tests := []struct {
+		reason, output string
+		want           fleetv1.EtcdAnswer
+	}{
+		{"without a quorum, etcd leaves the leader out", `Welcome!
+{"status":{"header":{"cluster_id":"255","member_id":"16","revision":"7","raft_term":"3"},"version":"3.6.8","dbSize":"20480","raftIndex":"12","raftTerm":"3","raftAppliedIndex":"12","errors":["etcdserver: no leader"]},"members":{"header":{"cluster_id":"255"},"members":[{"ID":"16","name":"a"},{"ID":"17","name":"b"},{"ID":"18","isLearner":true}]}}
+`, fleetv1.EtcdAnswer{UID: "u.1", Command: fleetv1.EtcdCommandInspect, Member: &fleetv1.EtcdMemberState{
+			ID: "10", ClusterID: "ff", RaftIndex: 12, RaftTerm: 3, Revision: 7, Version: "3.6.8", Members: []string{"10", "11"},
+		}}},
+		{"with a leader", `{"status":{"header":{"cluster_id":"255","member_id":"16","revision":"7"},"leader":"17","raftIndex":"12","raftTerm":"3"},"members":{}}`,
+			fleetv1.EtcdAnswer{UID: "u.1", Command: fleetv1.EtcdCommandInspect, Member: &fleetv1.EtcdMemberState{
+				ID: "10", ClusterID: "ff", RaftIndex: 12, RaftTerm: 3, Revision: 7, Leader: "11",
+			}}},
+		{"the script has failed", `{"error":"etcd does not respond on the machine"}`, failed("etcd does not respond on the machine")},
+		{"control characters are dropped", "{\"error\":\"a\\u001b[31mb\"}", failed("a[31mb")},
+		{"nothing", "", failed(unclear)},
+		{"no JSON", "sh: not found", failed(unclear)},
+		{"no member", `{"status":{},"members":{}}`, failed(unclear)},
+		{"other types", `{"status":{"header":{"member_id":16}}}`, failed(unclear)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, Answer(command, tt.output)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestScript checks the syntax of the script, and that it answers on a machine without etcd.
+func TestScript(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("requires sh")
+	}
+	script := Script(fleetv1.EtcdCommand{UID: "u.1", Command: fleetv1.EtcdCommandInspect})
+	if out, err := exec.CommandContext(t.Context(), sh, "-n", "-c", script).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	// Without the paths of kubeadm, there is nothing to ask.
+	script = strings.ReplaceAll(script, "/etc/kubernetes", t.TempDir())
+	out, err := exec.CommandContext(t.Context(), sh, "-c", script).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("{\"error\":\"etcd does not respond on the machine\"}\n", string(out)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
