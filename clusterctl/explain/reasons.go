@@ -24,6 +24,7 @@ const (
 	InfrastructureProvisioning  Reason = "InfrastructureProvisioning"
 	CertificatesUnavailable     Reason = "CertificatesUnavailable"
 	CertificatesExpired         Reason = "CertificatesExpired"
+	CertificatesExpire          Reason = "CertificatesExpire"
 	MachinesNotCreated          Reason = "MachinesNotCreated"
 	AddressNotAllocated         Reason = "AddressNotAllocated"
 	BootstrapFailed             Reason = "BootstrapFailed"
