@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
 const (
 	// suffix is the end of the keys of archives, and of the descriptions beside them.
-	suffix, descriptionSuffix = ".age", ".json"
+	suffix, descriptionSuffix = ".age", backupstore.DescriptionSuffix
 	// formatVersion is the version of what archives contain.
 	formatVersion = 1
 )
@@ -68,31 +69,6 @@ func (c *Controller) secrets(ctx context.Context, cluster types.NamespacedName) 
 		text, err := document(secret)
 		if err != nil {
 			return nil, fmt.Errorf("encoding Secret %s: %w", key, err)
-		}
-		all = append(all, text...)
-	}
-	return all, nil
-}
-
-// objects returns the Cluster and its Machines, as YAML.
-func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]byte, error) {
-	of := cluster.DeepCopy()
-	of.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))
-	all, err := document(of)
-	if err != nil {
-		return nil, fmt.Errorf("encoding Cluster %s: %w", cluster.Name, err)
-	}
-	machines := &clusterv1.MachineList{}
-	if err := c.Live.List(ctx, machines, client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
-	}
-	for i := range machines.Items {
-		m := &machines.Items[i]
-		m.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Machine"))
-		text, err := document(m)
-		if err != nil {
-			return nil, fmt.Errorf("encoding Machine %s: %w", m.Name, err)
 		}
 		all = append(all, text...)
 	}
