@@ -281,12 +281,13 @@ func NoCluster(name client.ObjectKey) error {
 	return fmt.Errorf("cluster %s not found: see `kubectl get clusters -A`, and set its namespace with --namespace", name)
 }
 
-// WithoutProviders returns a warning if the kinds of Cluster API are installed, and no provider is: Clusters show what was reported last, and
-// nothing changes. It is empty if a provider is there, or the user may not find out.
+// WithoutProviders returns a warning if the kinds of Cluster API are installed, and no provider is: Clusters show what was reported last,
+// and nothing changes. It is empty if a provider is there, or the user may not find out.
 func (c *Cluster) WithoutProviders(ctx context.Context) string {
 	deployments := &metav1.PartialObjectMetadataList{}
 	deployments.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("DeploymentList"))
-	if err := c.Client.List(ctx, deployments, client.HasLabels{clusterv1.ProviderNameLabel}, client.Limit(1)); err != nil || len(deployments.Items) > 0 {
+	err := c.Client.List(ctx, deployments, client.HasLabels{clusterv1.ProviderNameLabel}, client.Limit(1))
+	if err != nil || len(deployments.Items) > 0 {
 		return ""
 	}
 	return "no provider is installed in this management cluster: what is shown was reported before they were deleted, and no controller " +

@@ -34,8 +34,8 @@ func (b *builder) healthChecks() []*Node {
 	return []*Node{group}
 }
 
-// checks describes a MachineHealthCheck, which is read in v1beta1, in the words of v1beta2: "2 of 3 healthy, unhealthyLessThanOrEqualTo 40%,
-// Ready=Unknown 5m0s".
+// checks describes a MachineHealthCheck, which is read in v1beta1, in the words of v1beta2: "2 of 3 healthy,
+// unhealthyLessThanOrEqualTo 40%, Ready=Unknown 5m0s".
 func checks(u *unstructured.Unstructured) string {
 	at := func(path ...string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)

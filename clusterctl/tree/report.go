@@ -68,12 +68,12 @@ func reportOf(u *unstructured.Unstructured) *Report {
 }
 
 // unsummarized returns the condition of a Cluster that tells why it is not reconciled, if the state is not about that: that of a Cluster
-// whose class has never been applied is not set yet.
-//
-// Of a Cluster that a restore of the management cluster has paused, it is the one that says why. Of a control plane, it is the condition that reports certificates that expire soon.
+// whose class has never been applied is not set yet. Of a Cluster that a restore of the management cluster has paused, it is the one that
+// says why; of a control plane, the one that reports certificates that expire soon.
 func (r *Report) unsummarized(u *unstructured.Unstructured) []Condition {
 	if u.GetKind() == "KubeadmControlPlane" {
-		if c := r.condition(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition); c != nil && c.Status == "True" && c.Message != "" {
+		c := r.condition(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition)
+		if c != nil && c.Status == "True" && c.Message != "" {
 			return []Condition{*c}
 		}
 	}

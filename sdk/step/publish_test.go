@@ -28,7 +28,8 @@ func TestPublish(t *testing.T) {
 	if _, err := w.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	if c := report.Get(during, kind); during.Status.Phase != "Provisioning" || during.Spec.ProviderID == "" || c == nil || c.Message != "half of it" {
+	c := report.Get(during, kind)
+	if during.Status.Phase != "Provisioning" || during.Spec.ProviderID == "" || c == nil || c.Message != "half of it" {
 		t.Errorf("during the step: %+v", during)
 	}
 	after := w.machine(t)

@@ -208,7 +208,8 @@ func TestBackup(t *testing.T) {
 		}
 		return fmt.Errorf("it still exists: %w", err)
 	})
-	if r := v.clusterctl("backup", c.Name, "--import", "--store", "bucket"); r.Failed || !strings.Contains(r.Err, "1 EtcdBackups were created, 0 existed") {
+	r = v.clusterctl("backup", c.Name, "--import", "--store", "bucket")
+	if r.Failed || !strings.Contains(r.Err, "1 EtcdBackups were created, 0 existed") {
 		t.Fatal(r)
 	}
 	found := &fleetv1.EtcdBackup{ObjectMeta: v.meta(b.Name)}

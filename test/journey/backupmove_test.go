@@ -10,15 +10,16 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// TestMoveKeepsBackups moves a Cluster with a backup to another management cluster: its EtcdBackup has the same archive there, and no other is
-// made. There, the EtcdBackup is deleted with the archive.
+// TestMoveKeepsBackups moves a Cluster with a backup to another management cluster: its EtcdBackup has the same archive there, and no other
+// is made. There, the EtcdBackup is deleted with the archive.
 func TestMoveKeepsBackups(t *testing.T) {
 	testenv.Soak(t)
 	t.Parallel()
 	var sides [2]*Management
 	for i := range sides {
 		sides[i] = newSide(t)
-		if r := sides[i].Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", sides[i].Kubeconfig, "--addon", "fleet", "--wait-providers"); r.Failed {
+		r := sides[i].Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", sides[i].Kubeconfig, "--addon", "fleet", "--wait-providers")
+		if r.Failed {
 			t.Fatal(r)
 		}
 	}

@@ -109,7 +109,8 @@ management cluster. The Cluster need not exist. Deleting these EtcdBackups does 
 	cmd.Flags().StringArrayVar(&opts.Recipients, "recipient", nil, "Encrypt the archive for this age public `key`. May be repeated")
 	cmd.Flags().StringVar(&opts.IdentitySecret, "identity-secret", "",
 		"Encrypt the archive for the age key in this `Secret`, and verify it with that key")
-	cmd.Flags().BoolVar(&opts.Import, "import", false, "Create EtcdBackups for the archives of the Cluster in --store, instead of making a backup")
+	cmd.Flags().BoolVar(&opts.Import, "import", false,
+		"Create EtcdBackups for the archives of the Cluster in --store, instead of making a backup")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "Do not wait until the backup is complete and verified, or the archives are imported")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, for example 90s or 20m")
 	cmd.MarkFlagsMutuallyExclusive("policy", "store")

@@ -30,7 +30,8 @@ func mark(b *fleetv1.EtcdBackup) {
 func (c *Controller) adopt(ctx context.Context, s *scope) error {
 	b, key := s.backup, adopts(s.backup)
 	if !strings.HasPrefix(key, b.Namespace+"/"+b.Spec.ClusterName+"/") || !strings.HasSuffix(key, suffix) {
-		return fmt.Errorf("%w: annotation %s: %q is no key of an archive of Cluster %s", errGone, fleetv1.ArchiveAnnotation, key, b.Spec.ClusterName)
+		return fmt.Errorf("%w: annotation %s: %q is no key of an archive of Cluster %s",
+			errGone, fleetv1.ArchiveAnnotation, key, b.Spec.ClusterName)
 	}
 	from, err := c.opener.Named(ctx, b.Namespace, b.Spec.StoreRef.Name)
 	if err != nil {

@@ -45,7 +45,8 @@ func TestAdopt(t *testing.T) {
 
 // TestAdoptOfOthers: only archives of the Cluster are adopted, and only what is there.
 func TestAdoptOfOthers(t *testing.T) {
-	for _, key := range []string{"other/c/b-1.age", "../x.age", newBackup(nil).Namespace + "/c/b.json", newBackup(nil).Namespace + "/c/none.age"} {
+	own := newBackup(nil).Namespace + "/c/"
+	for _, key := range []string{"other/c/b-1.age", "../x.age", own + "b.json", own + "none.age"} {
 		w := newWorld(t, newBackup(func(b *fleetv1.EtcdBackup) { b.Annotations = map[string]string{fleetv1.ArchiveAnnotation: key} }))
 		w.reconcile(t)
 		if b := w.backup(t); b.Status.Phase != fleetv1.BackupPhaseFailed || w.etcd.snapshots != 0 {

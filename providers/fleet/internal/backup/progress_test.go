@@ -56,7 +56,8 @@ func TestRunning(t *testing.T) {
 			t.Errorf("while it is made: %+v", b.Status)
 		}
 		// How much was read depends on what the goroutines have done.
-		if got := w.state(t, fleetv1.BackupCompletedCondition); !strings.HasPrefix(got, "False Running ") || !strings.HasSuffix(got, "of 1Mi were read from etcd member m-1") {
+		got := w.state(t, fleetv1.BackupCompletedCondition)
+		if !strings.HasPrefix(got, "False Running ") || !strings.HasSuffix(got, "of 1Mi were read from etcd member m-1") {
 			t.Errorf("the condition is %s", got)
 		}
 	}
@@ -78,7 +79,8 @@ func TestKilledWhileRunning(t *testing.T) {
 	t.Cleanup(func() { close(gate); <-ended })
 	w.restart(t)
 	w.reconcile(t)
-	if got := w.state(t, fleetv1.BackupCompletedCondition); !strings.HasPrefix(got, "False Pending the manager ended while the backup was made: ") {
+	got := w.state(t, fleetv1.BackupCompletedCondition)
+	if !strings.HasPrefix(got, "False Pending the manager ended while the backup was made: ") {
 		t.Errorf("state: %s", got)
 	}
 	if b := w.backup(t); b.Status.Phase != fleetv1.BackupPhasePending {

@@ -66,8 +66,8 @@ func reasonOf(err error) string {
 	return fleetv1.BackupNotVerifiedReason
 }
 
-// method returns how an archive must be verified. One that was adopted has been verified before: without other words, its checksum suffices,
-// since all archives of a management cluster may be adopted at once.
+// method returns how an archive must be verified. One that was adopted has been verified before: without other words, its checksum
+// suffices, since all archives of a management cluster may be adopted at once.
 func method(b *fleetv1.EtcdBackup) fleetv1.VerificationMethod {
 	spec := &b.Spec
 	switch {

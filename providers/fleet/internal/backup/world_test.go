@@ -148,8 +148,10 @@ func newWorld(t *testing.T, b *fleetv1.EtcdBackup) *world {
 		objects = append(objects, pki.NewSecret(client.ObjectKeyFromObject(cluster), purpose, map[string][]byte{"tls.key": []byte("PRIVATE KEY")}, nil))
 	}
 	w := &world{
-		Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{fleetv1.AddToScheme, controlplanev1.AddToScheme, bootstrapv1.AddToScheme}, Objects: objects}),
-		etcd:   &fakeEtcd{}, dir: t.TempDir(), key: key,
+		Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Kinds: []func(*runtime.Scheme) error{
+			fleetv1.AddToScheme, controlplanev1.AddToScheme, bootstrapv1.AddToScheme,
+		}}),
+		etcd: &fakeEtcd{}, dir: t.TempDir(), key: key,
 	}
 	w.restart(t)
 	return w

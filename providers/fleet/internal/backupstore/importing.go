@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// A store may have any number of objects, of anyone. At most maxListed are looked at, and at most maxImported EtcdBackups are created for one
-// value of the annotation: those of the newest archives.
+// A store may have any number of objects, of anyone. At most maxListed are looked at, and at most maxImported EtcdBackups are created for
+// one value of the annotation: those of the newest archives.
 const maxListed, maxImported = 50_000, 500
 
 // Ends of the keys of archives and of the descriptions beside them.
@@ -183,9 +183,9 @@ func (c *Controller) known(ctx context.Context, namespace string) (map[string]bo
 	return keys, nil
 }
 
-// importOne creates an EtcdBackup that adopts an archive. It belongs to no policy, so that no retention deletes it, and keeps the archive when
-// it is deleted: another management cluster may use it. If another EtcdBackup has the name, this one gets a suffix, which follows from the
-// archive. One that exists was created before, and is not in the cache yet.
+// importOne creates an EtcdBackup that adopts an archive. It belongs to no policy, so that no retention deletes it, and keeps the archive
+// when it is deleted: another management cluster may use it. If another EtcdBackup has the name, this one gets a suffix, which follows from
+// the archive. One that exists was created before, and is not in the cache yet.
 func (c *Controller) importOne(ctx context.Context, of *fleetv1.BackupStore, from store.Store, a stored) error {
 	described, err := Description(ctx, from, a.key)
 	if err != nil {

@@ -53,8 +53,8 @@ func TestRelease(t *testing.T) {
 			if !tc.held {
 				return
 			}
-			if got, want := w.state(t, fleetv1.StoreReadyCondition), "False InUse its deletion waits for EtcdBackup b, whose archives are deleted with them: "+
-				"delete them, or set their spec.deletionPolicy to Retain"; got != want {
+			if got, want := w.state(t, fleetv1.StoreReadyCondition), "False InUse its deletion waits for EtcdBackup b, "+
+				"whose archives are deleted with them: delete them, or set their spec.deletionPolicy to Retain"; got != want {
 				t.Errorf("condition: %s", got)
 			}
 			b := stores(nil)

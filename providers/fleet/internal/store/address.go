@@ -14,8 +14,8 @@ import (
 // ErrAddress is returned if a store has an address that stores must not have: see S3Options.AllowLocal.
 var ErrAddress = errors.New("the manager sends no requests to this address")
 
-// Tenants choose the endpoints of stores, and the manager sends the requests: from where it runs, more can be reached than by tenants. These
-// are the addresses of the manager's own machine, of its link, and of the services with metadata and credentials of clouds.
+// Tenants choose the endpoints of stores, and the manager sends the requests: from where it runs, more can be reached than by tenants.
+// These are the addresses of the manager's own machine, of its link, and of the services with metadata and credentials of clouds.
 var (
 	metadataOfAWS = netip.MustParseAddr("fd00:ec2::254")
 	// nat64 translates to the IPv4 address in the last 32 bits.
@@ -73,7 +73,8 @@ func check(_, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("%w: %s", ErrAddress, address)
 	}
 	if local(to.Addr()) {
-		return fmt.Errorf("%w: %s is a loopback, link-local or multicast address, and its flag --allow-local-stores is not set", ErrAddress, to.Addr())
+		return fmt.Errorf("%w: %s is a loopback, link-local or multicast address, and its flag --allow-local-stores is not set",
+			ErrAddress, to.Addr())
 	}
 	return nil
 }
