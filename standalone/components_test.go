@@ -22,6 +22,7 @@ import (
 	kubeadmbootstrap "sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm"
 	kubeadmcontrolplane "sigs.k8s.io/cluster-api/providers/control-plane-kubeadm"
 	"sigs.k8s.io/cluster-api/providers/core"
+	"sigs.k8s.io/cluster-api/providers/fleet"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
@@ -190,6 +191,7 @@ func TestComponentsAreAdapted(t *testing.T) {
 		{inmemory.NewComponent(), []string{"--data-dir=/data/of/it", "--debug-address="}},
 		{kubeadmcontrolplane.NewComponent(), []string{"--key-algorithm=ECDSA-P256"}},
 		{kubeadmbootstrap.NewComponent(), []string{"--key-algorithm=ECDSA-P256"}},
+		{fleet.NewComponent(), []string{"--data-dir=/data/of/it", "--allow-local-stores=true"}},
 		{core.NewComponent(), nil},
 		{doorkeeper(), nil},
 	} {

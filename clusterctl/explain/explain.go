@@ -105,6 +105,9 @@ func Explain(in Input) Report {
 		r.Causes = v.other()
 	}
 	r.Healthy = len(r.Causes) == 0
+	if !v.deleting() {
+		r.Upcoming = v.expiring()
+	}
 	return r
 }
 

@@ -38,6 +38,7 @@ var (
 //	<Kind>/<name> warning <reason> <message>                                   (a minute ago)
 //	provider <name> <available>/<desired> <kind>.<group> ...                   (a Deployment, and its kinds)
 //	provider <name> gone                                                       (its kinds stay)
+//	provider all gone                                                          (no provider is installed)
 //	pod <provider> <reason> <message>                                          (why its container waits)
 //	unknown <kind>.<group>                                                     (not installed)
 //
@@ -77,10 +78,10 @@ func eachTranscript(t *testing.T, test func(t *testing.T, in Input, want string)
 
 // described writes a report as a transcript does.
 func described(r Report) string {
-	if r.Healthy {
-		return "nothing: " + r.Summary
-	}
 	var lines []string
+	if r.Healthy {
+		lines = append(lines, "nothing: "+r.Summary)
+	}
 	for i, c := range r.Causes {
 		since := ""
 		if c.Since != nil {
@@ -96,6 +97,12 @@ func described(r Report) string {
 		for _, e := range c.Events {
 			lines = append(lines, fmt.Sprintf("! %s %s", e.Reason, e.Message))
 		}
+		for _, a := range c.Actions {
+			lines = append(lines, "* "+a)
+		}
+	}
+	for _, c := range r.Upcoming {
+		lines = append(lines, fmt.Sprintf("%s %s %s: %s", c.State, c.Reason, c.Object, c.Message))
 		for _, a := range c.Actions {
 			lines = append(lines, "* "+a)
 		}
@@ -247,6 +254,10 @@ func (w *world) merge(u *unstructured.Unstructured, patch string) {
 
 func (w *world) provider(words []string) {
 	w.t.Helper()
+	if words[0] == "all" {
+		w.in.Providers, w.in.ProvidersRead = nil, true
+		return
+	}
 	if words[1] == "gone" {
 		w.in.Providers = slices.DeleteFunc(w.in.Providers, func(d appsv1.Deployment) bool { return d.Name == words[0] })
 		return

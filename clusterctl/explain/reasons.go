@@ -25,6 +25,7 @@ const (
 	InfrastructureProvisioning  Reason = "InfrastructureProvisioning"
 	CertificatesUnavailable     Reason = "CertificatesUnavailable"
 	CertificatesExpired         Reason = "CertificatesExpired"
+	CertificatesExpire          Reason = "CertificatesExpire"
 	MachinesNotCreated          Reason = "MachinesNotCreated"
 	AddressNotAllocated         Reason = "AddressNotAllocated"
 	BootstrapFailed             Reason = "BootstrapFailed"

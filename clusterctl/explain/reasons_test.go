@@ -54,7 +54,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 		transcripts += string(content)
 	}
 	for _, reason := range reasons {
-		if !strings.Contains(transcripts, "\nBlocked "+reason+" ") && !strings.Contains(transcripts, "\nProgressing "+reason+" ") {
+		if !strings.Contains(transcripts, "\nBlocked "+reason+" ") && !strings.Contains(transcripts, "\nProgressing "+reason+" ") &&
+			!strings.Contains(transcripts, "\nUpcoming "+reason+" ") {
 			t.Errorf("no transcript has a cause with reason %s", reason)
 		}
 	}

@@ -13,6 +13,8 @@ const (
 	Blocked State = "Blocked"
 	// Progressing means that the controllers are at work: the cause ends without help unless it fails.
 	Progressing State = "Progressing"
+	// Upcoming means that there is time to act.
+	Upcoming State = "Upcoming"
 )
 
 // Report is the result of Explain, and the output of `clusterctl explain -o json`.
@@ -25,6 +27,8 @@ type Report struct {
 	Summary string `json:"summary"`
 	// Causes lists the root cause, and after it what else was found, in the order of the rules.
 	Causes []Cause `json:"causes,omitempty"`
+	// Upcoming lists what the Cluster does not wait for yet, and what breaks it unless someone acts in time.
+	Upcoming []Cause `json:"upcoming,omitempty"`
 	// Unread lists what could not be read, with the reason: the report does not consider it.
 	Unread []string `json:"unread,omitempty"`
 }

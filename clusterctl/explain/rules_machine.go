@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,8 +38,8 @@ func (v *view) certificates() []Cause {
 func (v *view) expired() []Cause {
 	var list []Cause
 	for _, m := range v.machines {
-		expiry, err := time.Parse(time.RFC3339, tree.Text(m, "status", "certificatesExpiryDate"))
-		if err != nil || expiry.After(v.Now) || !isControlPlane(m) || m.GetDeletionTimestamp() != nil {
+		expiry := v.expiryOf(m)
+		if expiry.IsZero() || expiry.After(v.Now) {
 			continue
 		}
 		list = append(list, v.cause(CertificatesExpired, Blocked, m, nil,

@@ -73,7 +73,11 @@ func (v *view) rollouts() []Cause {
 }
 
 func (v *view) rollout(u *unstructured.Unstructured, c *tree.Condition, what string) Cause {
-	message := fmt.Sprintf("%d of %d %s are up to date", tree.Number(u, "status", "updatedReplicas"), tree.Number(u, "spec", "replicas"), what)
+	updated, wanted := tree.Number(u, "status", "updatedReplicas"), tree.Number(u, "spec", "replicas")
+	message := fmt.Sprintf("%d of %d %s are up to date", updated, wanted, what)
+	if old := tree.Number(u, "status", "replicas") - updated; updated >= wanted && old > 0 {
+		message = fmt.Sprintf("%d replaced %s are being deleted, all %d others are up to date", old, what, updated)
+	}
 	if version := versionOf(u); version != "" {
 		message += ", for version " + version
 	}

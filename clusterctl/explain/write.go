@@ -36,9 +36,18 @@ func Write(w io.Writer, r Report, now time.Time) error {
 		section(b, "Newest warnings about "+root.Object.String(), events)
 		section(b, "Also found", others(r.Causes[1:], now))
 	}
+	section(b, "Act in time", upcoming(r.Upcoming))
 	section(b, "Could not be read", r.Unread)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func upcoming(causes []Cause) []string {
+	var lines []string
+	for _, c := range causes {
+		lines = append(lines, c.Object.String()+": "+c.Message+". "+strings.Join(c.Actions, ". "))
+	}
+	return lines
 }
 
 // line returns "message (Reason, for 5m)".

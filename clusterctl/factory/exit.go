@@ -15,12 +15,24 @@ const (
 type exitError struct {
 	error
 	code int
+	// answer: the command has done what it was asked for, and the code is its answer.
+	answer bool
 }
 
 func (e *exitError) Unwrap() error { return e.error }
 
 // WithExitCode makes ExitCode return a code for an error.
-func WithExitCode(err error, code int) error { return &exitError{err, code} }
+func WithExitCode(err error, code int) error { return &exitError{error: err, code: code} }
+
+// WithAnswer is WithExitCode for the code that a user has asked for with --exit-code: the output says the rest, so that the error is not
+// printed.
+func WithAnswer(err error, code int) error { return &exitError{error: err, code: code, answer: true} }
+
+// IsAnswer reports whether an error is from WithAnswer.
+func IsAnswer(err error) bool {
+	coded, ok := errors.AsType[*exitError](err)
+	return ok && coded.answer
+}
 
 // ExitCode returns the exit code of a program that ends with an error: 0 for nil, and 1 unless WithExitCode says otherwise.
 func ExitCode(err error) int {

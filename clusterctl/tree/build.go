@@ -17,6 +17,7 @@ func Build(cluster types.NamespacedName, objects *Objects, o Options) *Node {
 	root := &Node{Kind: ClusterKind.Kind, Name: cluster.Name}
 	if b.cluster != nil {
 		root = b.objectNode(b.cluster, "")
+		b.countMachines(root)
 	}
 	b.machines = ownedBy(objects.Of(MachineKind, cluster))
 	if u := objects.Resolve(b.cluster, clusterInfrastructure...); u != nil {

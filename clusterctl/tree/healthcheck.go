@@ -34,7 +34,8 @@ func (b *builder) healthChecks() []*Node {
 	return []*Node{group}
 }
 
-// checks describes a MachineHealthCheck: "2 of 3 healthy, maxUnhealthy 40%, Ready=Unknown 5m0s".
+// checks describes a MachineHealthCheck, which is read in v1beta1, in the words of v1beta2: "2 of 3 healthy,
+// unhealthyLessThanOrEqualTo 40%, Ready=Unknown 5m0s".
 func checks(u *unstructured.Unstructured) string {
 	at := func(path ...string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
@@ -44,16 +45,18 @@ func checks(u *unstructured.Unstructured) string {
 		return cmp.Or(strings.ReplaceAll(fmt.Sprint(at(path...)), "<nil>", ""), "0")
 	}
 	parts := []string{number("status", "currentHealthy") + " of " + number("status", "expectedMachines") + " healthy"}
-	for _, field := range []string{"unhealthyRange", "maxUnhealthy"} {
-		if limit := at("spec", field); limit != nil {
-			parts = append(parts, fmt.Sprintf("%s %v", field, limit))
+	for _, field := range [][2]string{{"unhealthyRange", "unhealthyInRange"}, {"maxUnhealthy", "unhealthyLessThanOrEqualTo"}} {
+		if limit := at("spec", field[0]); limit != nil {
+			parts = append(parts, fmt.Sprintf("%s %v", field[1], limit))
 			break
 		}
 	}
-	conditions, _ := at("spec", "unhealthyConditions").([]any)
-	for _, c := range conditions {
-		if one, ok := c.(map[string]any); ok {
-			parts = append(parts, fmt.Sprintf("%v=%v %v", one["type"], one["status"], one["timeout"]))
+	for _, field := range []string{"unhealthyConditions", "unhealthyMachineConditions"} {
+		conditions, _ := at("spec", field).([]any)
+		for _, c := range conditions {
+			if one, ok := c.(map[string]any); ok {
+				parts = append(parts, fmt.Sprintf("%v=%v %v", one["type"], one["status"], one["timeout"]))
+			}
 		}
 	}
 	return strings.Join(parts, ", ")

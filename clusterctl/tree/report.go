@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
@@ -67,8 +68,20 @@ func reportOf(u *unstructured.Unstructured) *Report {
 }
 
 // unsummarized returns the condition of a Cluster that tells why it is not reconciled, if the state is not about that: that of a Cluster
-// whose class has never been applied is not set yet.
+// whose class has never been applied is not set yet. Of a Cluster that a restore of the management cluster has paused, it is the one that
+// says why; of a control plane, the one that reports certificates that expire soon.
 func (r *Report) unsummarized(u *unstructured.Unstructured) []Condition {
+	if u.GetKind() == "KubeadmControlPlane" {
+		c := r.condition(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition)
+		if c != nil && c.Status == "True" && c.Message != "" {
+			return []Condition{*c}
+		}
+	}
+	if _, restored := u.GetAnnotations()[clusterv1.PausedByRestoreAnnotation]; restored && u.GetKind() == ClusterKind.Kind {
+		if c := r.condition(clusterv1.ClusterBackupUpToDateCondition); c != nil {
+			return []Condition{*c}
+		}
+	}
 	if u.GroupVersionKind().GroupKind() != ClusterKind.GroupKind() || r.State != nil && r.State.Status != "True" {
 		return nil
 	}
@@ -154,6 +167,30 @@ func (r *Report) sum(u *unstructured.Unstructured) {
 		r.Replicas = fmt.Sprintf("%d/%d", *current, *desired)
 	}
 	r.Available, r.Ready, r.UpToDate = total("availableReplicas"), total("readyReplicas"), total("upToDateReplicas")
+}
+
+// countMachines counts the Machines of the Cluster in its row. Pools may have replicas without Machines: then the status is shown.
+func (b *builder) countMachines(root *Node) {
+	machines := b.objects.Of(MachineKind, b.name)
+	if !b.CountMachines || root.Report == nil || len(machines) == 0 || len(b.objects.Of(MachinePoolKind, b.name)) > 0 {
+		return
+	}
+	sum := &Report{}
+	for _, m := range machines {
+		one := reportOf(m)
+		for _, n := range [][2]**int64{
+			{&sum.Available, &one.Available}, {&sum.Ready, &one.Ready}, {&sum.UpToDate, &one.UpToDate},
+		} {
+			if *n[0] == nil {
+				*n[0] = new(int64)
+			}
+			**n[0] += **n[1]
+		}
+	}
+	if _, desired, found := strings.Cut(root.Report.Replicas, "/"); found {
+		root.Report.Replicas = fmt.Sprintf("%d/%s", len(machines), desired)
+	}
+	root.Report.Available, root.Report.Ready, root.Report.UpToDate = sum.Available, sum.Ready, sum.UpToDate
 }
 
 // state is the same for Machines that are grouped: status and reason of the conditions that the columns show.

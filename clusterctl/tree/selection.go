@@ -26,6 +26,8 @@ type Options struct {
 	Echo bool
 	// Reports shows the conditions and counters of v1beta2.
 	Reports bool
+	// CountMachines counts the Machines in the row of the Cluster, instead of showing its status, which is written a moment later.
+	CountMachines bool
 	// Grouping shows Machines in the same state as one line.
 	Grouping bool
 }

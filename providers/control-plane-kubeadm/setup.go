@@ -157,7 +157,7 @@ func setup(
 		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
 		MachinePools: pools, WatchesMachinePools: watched, ConditionsGrace: f.conditionsGrace, Keys: keys,
-		NamedAfterTemplates: f.namedAfterTemplates, Updater: updater,
+		NamedAfterTemplates: f.namedAfterTemplates, Metrics: ctrlmetrics.Registry, Updater: updater,
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
@@ -41,6 +42,7 @@ type flags struct {
 	restores, recoveries      int
 	bytesPerSecond            int
 	dataDir, workDir          string
+	allowLocal                bool
 	workloads                 remote.Flags
 }
 
@@ -55,6 +57,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
 	fs.StringVar(&f.workDir, "work-dir", "",
 		"Directory for snapshots while they are verified or restored, unencrypted. Defaults to the directory for temporary files")
+	fs.BoolVar(&f.allowLocal, "allow-local-stores", false,
+		"Allow BackupStores whose endpoints have loopback, link-local or multicast addresses. Who may create BackupStores can then send "+
+			"requests from the manager to services of its machine and of the cloud")
 	f.workloads.AddTo(fs)
 }
 
@@ -73,12 +78,14 @@ func NewComponent() manager.Component {
 		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and restores and recovers their control planes.",
 		Namespace:        "capi-fleet-system",
 		LeaderElectionID: "controller-leader-election-capi-fleet",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, controlplanev1.AddToScheme, fleetv1.AddToScheme},
-		AddConverted:     conversion.AddToScheme,
-		Conversions:      conversion.New(nil),
-		AddFlags:         f.register,
-		Validate:         f.validate,
-		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
+		AddToScheme: []func(*runtime.Scheme) error{
+			clusterv1.AddToScheme, controlplanev1.AddToScheme, bootstrapv1.AddToScheme, fleetv1.AddToScheme,
+		},
+		AddConverted: conversion.AddToScheme,
+		Conversions:  conversion.New(nil),
+		AddFlags:     f.register,
+		Validate:     f.validate,
+		Cache:        func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			return setup(ctx, mgr, env, f)
 		},
@@ -96,7 +103,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		return err
 	}
 	filter := watch.Filter(env.WatchFilter)
-	opener := backupstore.Opener{Stores: mgr.GetClient(), Secrets: mgr.GetAPIReader(), DataDir: f.dataDir}
+	opener := backupstore.Opener{Stores: mgr.GetClient(), Secrets: mgr.GetAPIReader(), DataDir: f.dataDir, AllowLocal: f.allowLocal}
 	connector := &member.Connector{Management: mgr.GetAPIReader(), Clock: clock.RealClock{}, Remote: remote.Options{
 		Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: p, Management: mgr.GetConfig(), CheckLeader: env.CheckLeader,
 		QPS: f.workloads.QPS, Burst: f.workloads.Burst, Wrap: env.WrapWorkload,

@@ -35,6 +35,8 @@
 // write they belong to. A step that requires its changes, such as a finalizer, to be in the API server before the next step runs
 // returns Checkpoint.
 //
+// A step that takes long can show how far it is with Publish, which writes the status before the reconcile ends.
+//
 // A step that panics fails with reason ReconcilePanicked, in its condition and in an event; all other steps are treated as after
 // any error.
 //

@@ -73,6 +73,8 @@ type options struct {
 	describe, overview      int
 	initialize, move        int
 	operator                int
+	backups, backupSize     int
+	verification            string
 	extensions              bool
 	idle, profiles          time.Duration
 }
@@ -97,6 +99,11 @@ func parse(args []string) (options, error) {
 		"this many times, and print what it costs; then leave it alone for a minute, or --idle, and fail if it makes requests")
 	flags.IntVar(&o.move, "move", 0,
 		"instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
+	flags.IntVar(&o.backups, "backups", 0, "instead of the table, create this many clusters, back up all of them every minute, "+
+		"for two minutes, or --idle, and print what a backup costs")
+	flags.IntVar(&o.backupSize, "backup-size", 0,
+		"instead of the table, back up a cluster whose etcd has this many MiB, and print what it costs")
+	flags.StringVar(&o.verification, "verification", "Restored", "how archives are verified, with --backups and --backup-size")
 	flags.BoolVar(&o.extensions, "extensions", false,
 		"with a runtime extension that patches the templates of all clusters, and blocks the creation of each once")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
@@ -127,6 +134,9 @@ func run(ctx context.Context, args []string) error {
 	if o.extensions {
 		programs = managers.WithExtensions()
 	}
+	if o.backups+o.backupSize > 0 {
+		programs = append(programs, managers.Fleet())
+	}
 	w, err := startWorld(ctx, managers.Options{Root: o.root, Dir: o.keep, Stored: o.store}, programs)
 	if err != nil {
 		return err
@@ -136,6 +146,10 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case o.health > 0:
 		err = w.health(ctx, os.Stdout, o.health, o.workers)
+	case o.backups > 0:
+		return w.backups(ctx, os.Stdout, o)
+	case o.backupSize > 0:
+		return w.backupOf(ctx, os.Stdout, o.backupSize, o.verification)
 	case o.resourceSets > 0:
 		err = w.resourceSets(ctx, os.Stdout, o.resourceSets)
 	case o.move > 0:

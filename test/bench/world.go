@@ -24,6 +24,8 @@ type world struct {
 	clusters, machines objects
 	// bindings are the ClusterResourceSetBindings.
 	bindings objects
+	// workloads is the address of the metrics of workload clusters.
+	workloads string
 }
 
 // startWorld starts an API server, in a temporary folder by default, and these programs, and creates the ClusterClass, with these options.
@@ -49,6 +51,9 @@ func (w *world) start(ctx context.Context, programs []managers.Program, class ..
 	for _, p := range programs {
 		m, err := managers.NewManager(w.Root, w.Dir, p.Name, p, w.Kubeconfig)
 		if err != nil {
+			return err
+		}
+		if err := w.withBackups(m); err != nil {
 			return err
 		}
 		if err := w.launch(ctx, m); err != nil {

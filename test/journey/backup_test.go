@@ -15,6 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -41,12 +42,19 @@ type vault struct {
 // newVault returns a vault with the BackupStore bucket and the Secret backup-key.
 func newVault(t *testing.T) *vault {
 	t.Helper()
-	v := &vault{World: shared.World(t), bucket: s3mem.New()}
+	w := shared.World(t)
 	fleetInstalled.Do(func() {
-		if r := v.Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", v.Kubeconfig, "--addon", "fleet", "--wait-providers"); r.Failed {
+		if r := w.Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", w.Kubeconfig, "--addon", "fleet", "--wait-providers"); r.Failed {
 			t.Error(r)
 		}
 	})
+	return newVaultIn(t, w)
+}
+
+// newVaultIn returns a vault in a World whose management cluster has the fleet provider.
+func newVaultIn(t *testing.T, w *World) *vault {
+	t.Helper()
+	v := &vault{World: w, bucket: s3mem.New()}
 	s := runtime.NewScheme()
 	testenv.Must(t, corev1.AddToScheme(s), fleetv1.AddToScheme(s), v.bucket.CreateBucket("backups"))
 	var err error
@@ -56,8 +64,8 @@ func newVault(t *testing.T) *vault {
 	testenv.Must(t, err)
 	service := httptest.NewServer(gofakes3.New(v.bucket).Server())
 	t.Cleanup(service.Close)
-	v.create(&corev1.Secret{ObjectMeta: v.meta("backup-key"), StringData: map[string]string{fleetv1.IdentityKey: v.key.String()}})
-	v.create(&corev1.Secret{ObjectMeta: v.meta("s3"), StringData: map[string]string{
+	v.create(&corev1.Secret{ObjectMeta: v.movable("backup-key"), StringData: map[string]string{fleetv1.IdentityKey: v.key.String()}})
+	v.create(&corev1.Secret{ObjectMeta: v.movable("s3"), StringData: map[string]string{
 		fleetv1.AccessKeyIDKey: "id", fleetv1.SecretAccessKeyKey: "secret",
 	}})
 	v.create(&fleetv1.BackupStore{ObjectMeta: v.meta("bucket"), Spec: fleetv1.BackupStoreSpec{S3: &fleetv1.S3Store{
@@ -69,6 +77,11 @@ func newVault(t *testing.T) *vault {
 
 func (v *vault) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: v.Namespace, Name: name}
+}
+
+// movable is meta for Secrets that clusterctl move takes along.
+func (v *vault) movable(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: v.Namespace, Name: name, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}}
 }
 
 func (v *vault) create(obj client.Object) {
@@ -172,7 +185,7 @@ func TestBackup(t *testing.T) {
 	secret := &corev1.Secret{}
 	testenv.Must(t, v.api.Get(t.Context(), client.ObjectKey{Namespace: v.Namespace, Name: pki.SecretName(c.Name, pki.ClusterCA)}, secret))
 	for name, want := range map[string]string{
-		"metadata.json": fmt.Sprintf("%q: %q", "cluster", c.Name), "objects.yaml": "kind: Machine",
+		"metadata.json": fmt.Sprintf("%q: %q", "cluster", c.Name), "objects.yaml": "kind: KubeadmControlPlane",
 		"secrets.yaml": "name: " + secret.Name, "etcd.db": fmt.Sprint(b.Status.Etcd.SizeBytes),
 	} {
 		if !strings.Contains(content[name], want) {
@@ -185,7 +198,27 @@ func TestBackup(t *testing.T) {
 	if r := v.clusterctl("get", "backups", c.Name); r.Failed || !strings.Contains(r.Out, "Restored") {
 		t.Error(r)
 	}
-	testenv.Must(t, v.api.Delete(t.Context(), b))
+	// The EtcdBackup is lost, and found again from what is beside the archive. It is the owner of the archive once it is told so.
+	b.Spec.DeletionPolicy = fleetv1.DeletionPolicyRetain
+	testenv.Must(t, v.api.Update(t.Context(), b), v.api.Delete(t.Context(), b))
+	testenv.Eventually(t, "the EtcdBackup is gone", func() error {
+		err := v.api.Get(t.Context(), client.ObjectKeyFromObject(b), &fleetv1.EtcdBackup{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it still exists: %w", err)
+	})
+	r = v.clusterctl("backup", c.Name, "--import", "--store", "bucket")
+	if r.Failed || !strings.Contains(r.Err, "1 EtcdBackups were created, 0 existed") {
+		t.Fatal(r)
+	}
+	found := &fleetv1.EtcdBackup{ObjectMeta: v.meta(b.Name)}
+	v.settled(found, fleetv1.BackupVerifiedCondition, "True Verified", "")
+	if found.Status.Archive.Key != key || found.Status.Etcd.Revision != b.Status.Etcd.Revision {
+		t.Errorf("found again: %+v, want archive %s", found.Status, key)
+	}
+	found.Spec.DeletionPolicy = fleetv1.DeletionPolicyDelete
+	testenv.Must(t, v.api.Update(t.Context(), found), v.api.Delete(t.Context(), found))
 	testenv.Eventually(t, "the archive is deleted with its EtcdBackup", func() error {
 		if left := v.keys(); len(left) > 0 {
 			return fmt.Errorf("the bucket has %v", left)

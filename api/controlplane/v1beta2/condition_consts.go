@@ -15,6 +15,9 @@ const (
 	// KubeadmControlPlaneCertificatesAvailableCondition reports whether the cluster certificates exist or could be generated.
 	KubeadmControlPlaneCertificatesAvailableCondition = "CertificatesAvailable"
 
+	// ExpiringCAMessage begins each line of its message, after "* ", about a CA that expires soon.
+	ExpiringCAMessage = "The CA in Secret "
+
 	// KubeadmControlPlaneEtcdClusterHealthyCondition aggregates the health of the etcd members; absent with an external etcd.
 	KubeadmControlPlaneEtcdClusterHealthyCondition = "EtcdClusterHealthy"
 

@@ -4,6 +4,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// BackupStoreFinalizer is on BackupStores, and removed when no EtcdBackup needs the store to delete its archive.
+const BackupStoreFinalizer = "fleet.cluster.x-k8s.io/backupstore"
+
+// ImportAnnotation on a BackupStore has the provider create EtcdBackups for the archives of a Cluster in the store, if they have none: their
+// objects were lost with a management cluster. The value is the name of the Cluster, or * for all of the namespace. The archives must be of
+// Clusters of the same namespace. It is done once per value: to repeat it, append a slash and anything else, such as ledger/2.
+const ImportAnnotation = "fleet.cluster.x-k8s.io/import"
+
+// StoreImportedCondition is True if what ImportAnnotation asks for is done. There is none without the annotation.
+const StoreImportedCondition = "Imported"
+
+// Reasons of the condition Imported of BackupStores.
+const (
+	// StoreImportedReason: the EtcdBackups were created; the message says how many.
+	StoreImportedReason = "Imported"
+	// StoreImportLimitedReason: there are more archives than are imported at once. The newest have EtcdBackups.
+	StoreImportLimitedReason = "LimitReached"
+	// StoreImportFailedReason: the archives could not be listed, or EtcdBackups not be created; it is tried again.
+	StoreImportFailedReason = "Failed"
+	// StoreImportInvalidReason: the value of the annotation is invalid.
+	StoreImportInvalidReason = "Invalid"
+)
+
 // StoreReadyCondition is True if archives can be written to the BackupStore, and read.
 const StoreReadyCondition = "Ready"
 
@@ -13,6 +36,8 @@ const (
 	StoreReadyReason = "Ready"
 	// StoreInvalidReason: the spec, or the Secret with the credentials, is invalid or incomplete.
 	StoreInvalidReason = "Invalid"
+	// StoreAddressReason: the endpoint has a loopback, link-local or multicast address, which the manager's flag --allow-local-stores allows.
+	StoreAddressReason = "AddressRefused"
 	// StoreRejectedReason: the store rejects the credentials.
 	StoreRejectedReason = "AccessDenied"
 	// StoreMissingReason: the bucket or directory does not exist.
@@ -21,6 +46,8 @@ const (
 	StoreFullReason = "Full"
 	// StoreUnreachableReason: the store does not respond.
 	StoreUnreachableReason = "Unreachable"
+	// StoreInUseReason: the BackupStore is being deleted, and waits for EtcdBackups whose archives must be deleted with them.
+	StoreInUseReason = "InUse"
 	// StoreFailedReason: the store reports another error.
 	StoreFailedReason = "Failed"
 )
@@ -50,7 +77,8 @@ type BackupStoreSpec struct {
 // S3Store is a bucket.
 type S3Store struct {
 	// endpoint is the URL of the service, such as https://s3.example.com:9000. Use http only within a trusted network: archives are
-	// encrypted, requests are signed, but what is stored and deleted is visible.
+	// encrypted, requests are signed, but what is stored and deleted is visible. Loopback, link-local and multicast addresses need the
+	// manager's flag --allow-local-stores.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -110,12 +138,16 @@ type LocalReference struct {
 
 // BackupStoreStatus is the observed state of a BackupStore.
 type BackupStoreStatus struct {
-	// conditions are the current conditions: Ready and Paused.
+	// conditions are the current conditions: Ready, Imported and Paused.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// imported is the value of the annotation fleet.cluster.x-k8s.io/import that was last carried out.
+	// +optional
+	Imported string `json:"imported,omitempty"`
 
 	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional

@@ -10,6 +10,10 @@ const (
 	// PolicyLabel is the label with the name of the EtcdBackupPolicy that created an EtcdBackup. The annotation of this name has it,
 	// too, even if it is too long for a label.
 	PolicyLabel = "fleet.cluster.x-k8s.io/policy"
+	// ArchiveAnnotation is the annotation of an EtcdBackup with the key of an archive that exists: no backup is made, and the archive is
+	// adopted, with what is described beside it. It must be of the Cluster of the EtcdBackup. It has an effect only before the EtcdBackup
+	// has ended. The provider sets it when an archive is complete: programs that move objects do not copy their status.
+	ArchiveAnnotation = "fleet.cluster.x-k8s.io/archive-key"
 	// SlotAnnotation is the annotation of EtcdBackups of a policy with the time, in RFC 3339, for which it was due.
 	SlotAnnotation = "fleet.cluster.x-k8s.io/due"
 )
@@ -28,7 +32,7 @@ const (
 	BackupCompletedReason = "Completed"
 	// BackupPendingReason: the backup has not begun, or is repeated after an error; the message says why.
 	BackupPendingReason = "Pending"
-	// BackupRunningReason: the snapshot is being taken and stored.
+	// BackupRunningReason: the snapshot is being taken and stored, for longer than a few seconds; the message says how far it is.
 	BackupRunningReason = "Running"
 	// BackupFailedReason: the backup could not be made within its time. It is not tried again.
 	BackupFailedReason = "Failed"
@@ -49,7 +53,7 @@ type BackupPhase string
 const (
 	// BackupPhasePending: it has not begun, or waits before it is tried again.
 	BackupPhasePending BackupPhase = "Pending"
-	// BackupPhaseRunning: the snapshot is being taken and stored.
+	// BackupPhaseRunning: the snapshot is being taken and stored, for longer than a few seconds.
 	BackupPhaseRunning BackupPhase = "Running"
 	// BackupPhaseCompleted: the archive is in the store.
 	BackupPhaseCompleted BackupPhase = "Completed"

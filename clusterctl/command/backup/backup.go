@@ -51,8 +51,10 @@ type Options struct {
 	Store          string
 	Recipients     []string
 	IdentitySecret string
-	Wait           bool
-	Timeout        time.Duration
+	// Import creates EtcdBackups for the archives of the Cluster in Store, instead of making a backup.
+	Import  bool
+	Wait    bool
+	Timeout time.Duration
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
@@ -64,15 +66,30 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Long: `Make a backup of a workload cluster's etcd now, with its CAs, in an encrypted archive.
 
 The store and the keys are those of the EtcdBackupPolicy that selects the Cluster, unless flags set them. The backup is kept until its
-EtcdBackup is deleted: retention of policies does not concern it.`,
+EtcdBackup is deleted: retention of policies does not concern it.
+
+With --import, no backup is made: EtcdBackups are created for the archives of the Cluster that are in a store, and were lost with another
+management cluster. The Cluster need not exist. Deleting these EtcdBackups does not delete the archives.`,
 		Example: `  # Back up a workload cluster like its policy does, before a risky change
   clusterctl backup my-cluster
 
   # Without a policy
-  clusterctl backup my-cluster --store bucket --identity-secret backup-key`,
+  clusterctl backup my-cluster --store bucket --identity-secret backup-key
+
+  # Find the archives of a workload cluster again, in a new management cluster
+  clusterctl backup my-cluster --import --store bucket`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.ClusterName, opts.Wait = args[0], !noWait
+			if opts.Import {
+				if opts.Store == "" || opts.Policy != "" || len(opts.Recipients) > 0 || opts.IdentitySecret != "" {
+					return errors.New("--import needs --store, and no keys: they are described beside the archives")
+				}
+				if runF != nil {
+					return runF(cmd.Context(), opts)
+				}
+				return runImport(cmd.Context(), opts)
+			}
 			if opts.Store == "" && (len(opts.Recipients) > 0 || opts.IdentitySecret != "") {
 				return errors.New("--recipient and --identity-secret need --store")
 			}
@@ -92,7 +109,9 @@ EtcdBackup is deleted: retention of policies does not concern it.`,
 	cmd.Flags().StringArrayVar(&opts.Recipients, "recipient", nil, "Encrypt the archive for this age public `key`. May be repeated")
 	cmd.Flags().StringVar(&opts.IdentitySecret, "identity-secret", "",
 		"Encrypt the archive for the age key in this `Secret`, and verify it with that key")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "Do not wait until the backup is complete and verified")
+	cmd.Flags().BoolVar(&opts.Import, "import", false,
+		"Create EtcdBackups for the archives of the Cluster in --store, instead of making a backup")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "Do not wait until the backup is complete and verified, or the archives are imported")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, for example 90s or 20m")
 	cmd.MarkFlagsMutuallyExclusive("policy", "store")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)

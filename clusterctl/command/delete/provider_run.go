@@ -11,12 +11,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
@@ -64,6 +68,9 @@ func runProviders(ctx context.Context, opts *ProviderOptions) error {
 		opts.IO.Infof("No provider is installed")
 		return tellLeft(ctx, opts, m, providers)
 	}
+	if err := tellAbandoned(ctx, opts, m); err != nil {
+		return err
+	}
 	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: operatorTimeout}
 	if err := a.Delete(ctx, declared); err != nil {
 		return err
@@ -81,6 +88,37 @@ func runProviders(ctx context.Context, opts *ProviderOptions) error {
 	}
 	return tellLeft(ctx, opts, m, providers)
 }
+
+// tellAbandoned warns if workload clusters exist while all providers are deleted: their machines go on to run, and to cost, and nothing
+// reconciles them. Scripts delete providers to install others, so that it is not refused.
+func tellAbandoned(ctx context.Context, opts *ProviderOptions, m *management.Cluster) error {
+	if !opts.All {
+		return nil
+	}
+	clusters := &metav1.PartialObjectMetadataList{}
+	clusters.SetGroupVersionKind(tree.ClusterKind.GroupVersion().WithKind(tree.ClusterKind.Kind + "List"))
+	err := m.Client.List(ctx, clusters, client.Limit(maxNamed+1))
+	if meta.IsNoMatchError(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || len(clusters.Items) == 0 {
+		return err
+	}
+	var names []string
+	for i := range clusters.Items {
+		names = append(names, clusters.Items[i].Namespace+"/"+clusters.Items[i].Name)
+	}
+	which := strings.Join(names[:min(maxNamed, len(names))], ", ")
+	if len(names) > maxNamed {
+		which += " and others"
+	}
+	opts.IO.Warnf("workload clusters exist: %s. Their machines go on to run, and no controller upgrades, repairs or deletes them until the "+
+		"providers are installed again", which)
+	return nil
+}
+
+// maxNamed is how many Clusters a warning names.
+const maxNamed = 3
 
 func deleteProviders(ctx context.Context, opts *ProviderOptions, m *management.Cluster, providers []doomed) error {
 	providers = slices.DeleteFunc(slices.Clone(providers), func(p doomed) bool { return !p.exists() })

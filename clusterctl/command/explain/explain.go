@@ -87,7 +87,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err := write(opts, report); err != nil || !opts.ExitCode || report.Healthy {
 		return err
 	}
-	return factory.WithExitCode(fmt.Errorf("cluster %s waits for %s", name, report.Causes[0].Object), exitCode(report))
+	return factory.WithAnswer(fmt.Errorf("cluster %s waits for %s", name, report.Causes[0].Object), exitCode(report))
 }
 
 func exitCode(r explain.Report) int {

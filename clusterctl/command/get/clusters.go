@@ -131,6 +131,11 @@ func runClusters(ctx context.Context, opts *ClustersOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(rows) > 0 && opts.Output != "name" && !clusterflags.ForPrograms(opts.Output) {
+		if warning := m.WithoutProviders(ctx); warning != "" {
+			opts.IO.Warnf("%s", warning)
+		}
+	}
 	if err := overview.Sort(rows, opts.SortBy); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +44,9 @@ func TestClusters(t *testing.T) {
 	}
 	newest := cluster("b", "two", "red")
 	newest.CreationTimestamp.Time = newest.CreationTimestamp.Add(time.Second)
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue"), newest).Build()
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue"), newest, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "p", Name: "p", Labels: map[string]string{"cluster.x-k8s.io/provider": "cluster-api"}},
+	}).Build()
 	const (
 		headings  = "NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   ACTIVITY\n"
 		one       = "one    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
@@ -94,6 +97,30 @@ func TestClusters(t *testing.T) {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWithoutProviders: what is shown was reported before the providers were deleted. Programs are not told.
+func TestWithoutProviders(t *testing.T) {
+	scheme, err := management.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue")).Build()
+	for _, output := range []string{"text", "name", "json"} {
+		streams, buffers := iostreams.Test()
+		opts := &ClustersOptions{
+			IO: streams, Clock: clocktesting.NewFakePassiveClock(now), Output: output,
+			Connect: func(management.Kubeconfig) (*management.Cluster, error) {
+				return &management.Cluster{Client: c, Namespace: "a"}, nil
+			},
+		}
+		if err := runClusters(t.Context(), opts); err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(buffers.Err.String(), "no provider is installed"); warned != (output == "text") {
+			t.Errorf("output %s: %q", output, buffers.Err)
+		}
 	}
 }
 

@@ -196,7 +196,7 @@ func exitCode(plan *topologyplan.Plan) error {
 	case plan.Cluster == nil && len(plan.Clusters) > 0:
 		return errors.New("--exit-code is for one Cluster, and several are affected: use --cluster")
 	case slices.ContainsFunc(plan.Rounds, func(r topologyplan.Round) bool { return len(r.Changes)+len(r.Rollouts) > 0 }):
-		return factory.WithExitCode(fmt.Errorf("Cluster %s changes", plan.Cluster), factory.ExitChanges)
+		return factory.WithAnswer(fmt.Errorf("Cluster %s changes", plan.Cluster), factory.ExitChanges)
 	default:
 		return nil
 	}

@@ -30,10 +30,10 @@ func Arguments(commandLine []string) []string {
 }
 
 // Run runs the command that the arguments select, or a plugin if there is no such command. It prints errors before it
-// returns them.
+// returns them, except for answers.
 func Run(ctx context.Context, f *factory.Factory, args []string) error {
 	err := run(ctx, f, args)
-	if err != nil {
+	if err != nil && !factory.IsAnswer(err) {
 		fmt.Fprintln(f.IO.Err, errorText(err, f.IO))
 	}
 	return err

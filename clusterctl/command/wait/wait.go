@@ -78,6 +78,9 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	if warning := m.WithoutProviders(ctx); warning != "" {
+		opts.IO.Warnf("%s", warning)
+	}
 	opts.IO.Infof("Waiting for cluster %s; interrupting this command changes nothing", name)
 	warning, err := follow(ctx, opts, m, name, planner)
 	if err != nil {

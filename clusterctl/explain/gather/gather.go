@@ -135,7 +135,7 @@ func (r *reader) deployments(ctx context.Context) error {
 	if err := r.client.List(ctx, list, client.HasLabels{providerLabel}); err != nil {
 		return err
 	}
-	r.in.Providers = list.Items
+	r.in.Providers, r.in.ProvidersRead = list.Items, true
 	for i := range list.Items {
 		if d := &list.Items[i]; d.Status.AvailableReplicas == 0 && d.Spec.Selector != nil {
 			if err := r.pods(ctx, d); err != nil {

@@ -53,7 +53,8 @@ type Follower struct {
 
 // New returns a Follower that shows the progress of a command: the tree with its Machines in groups.
 func New(io *iostreams.Streams, now clock.Clock, cluster types.NamespacedName) *Follower {
-	return &Follower{Screen: NewScreen(io), Cluster: cluster, Options: tree.Options{Grouping: true, Reports: true}, Clock: now}
+	options := tree.Options{Grouping: true, Reports: true, CountMachines: true}
+	return &Follower{Screen: NewScreen(io), Cluster: cluster, Options: options, Clock: now}
 }
 
 // Wait is Watch until the timeout of ending, which explains the error.

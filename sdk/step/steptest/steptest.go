@@ -41,5 +41,8 @@ func (unwritten) Record(current.Event) {}
 // StepDone implements current.Reconcile.
 func (unwritten) StepDone(current.Step) {}
 
+// Publish implements current.Reconcile.
+func (unwritten) Publish(context.Context, []metav1.Condition) error { return nil }
+
 // Now implements current.Reconcile.
 func (unwritten) Now() (now time.Time) { return now }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -84,6 +85,8 @@ func (p *prober) run(ctx context.Context, report func(ready bool, why string)) {
 				ready, failures = false, 0
 				report(false, err.Error())
 			}
+		case errors.As(err, new(notReadyError)):
+			report(false, "it is starting")
 		default:
 			report(false, err.Error())
 		}
@@ -99,6 +102,12 @@ func (p *prober) run(ctx context.Context, report func(ready bool, why string)) {
 	}
 }
 
+// notReadyError is the answer of a component that runs, and is not ready: usual for a moment while it starts.
+type notReadyError struct{ status string }
+
+// Error implements error.
+func (e notReadyError) Error() string { return "its readiness probe fails: " + e.status }
+
 // ask makes one request.
 func (p *prober) ask(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
@@ -111,7 +120,7 @@ func (p *prober) ask(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("readiness probe: %s returned %s", p.url, response.Status)
+		return notReadyError{status: response.Status}
 	}
 	return nil
 }

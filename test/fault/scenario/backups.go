@@ -134,6 +134,10 @@ func deleteBackedUp(ctx context.Context, t Target) error {
 	if err := errors.Join(Delete(ctx, t), t.Client.List(ctx, list, client.InNamespace(t.Namespace))); err != nil {
 		return err
 	}
+	// The store first: it waits for them.
+	if err := client.IgnoreNotFound(t.Client.Delete(ctx, object(fleetAPI, "BackupStore", t.Namespace, backupKey))); err != nil {
+		return err
+	}
 	for i := range list.Items {
 		if err := client.IgnoreNotFound(t.Client.Delete(ctx, &list.Items[i])); err != nil {
 			return err

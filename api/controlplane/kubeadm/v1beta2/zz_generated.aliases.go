@@ -90,6 +90,8 @@ const (
 	EtcdMemberInspectionFailedV1Beta1Reason = home.EtcdMemberInspectionFailedV1Beta1Reason
 	// EtcdMemberUnhealthyV1Beta1Reason is EtcdMemberUnhealthyV1Beta1Reason of the aliased package.
 	EtcdMemberUnhealthyV1Beta1Reason = home.EtcdMemberUnhealthyV1Beta1Reason
+	// ExpiringCAMessage is ExpiringCAMessage of the aliased package.
+	ExpiringCAMessage = home.ExpiringCAMessage
 	// InfrastructureTemplateCloningFailedV1Beta1Reason is InfrastructureTemplateCloningFailedV1Beta1Reason of the aliased package.
 	InfrastructureTemplateCloningFailedV1Beta1Reason = home.InfrastructureTemplateCloningFailedV1Beta1Reason
 	// KubeadmControlPlaneCertificatesAvailableCondition is KubeadmControlPlaneCertificatesAvailableCondition of the aliased package.

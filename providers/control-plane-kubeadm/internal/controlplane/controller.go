@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,8 @@ type Options struct {
 	Keys *pki.Keys
 	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
 	NamedAfterTemplates bool
+	// Metrics is the registry of metrics about CAs. Nil: there are none.
+	Metrics prometheus.Registerer
 	// Updater calls the extension that updates Machines in place; nil without the feature gate InPlaceUpdates.
 	Updater inplace.Caller
 }
@@ -66,6 +69,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.machinePools, c.watchesPools = o.MachinePools, o.WatchesMachinePools
 	c.scaler.Extensions = o.Updater
 	c.connector.Grace = o.ConditionsGrace
+	if o.Metrics != nil {
+		_ = o.Metrics.Register(c.credentials) // Components in one process have no metrics endpoint; the first one is registered.
+	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = append(declared.Watches, step.From(o.Connections.Source(c.workloadEvents())))

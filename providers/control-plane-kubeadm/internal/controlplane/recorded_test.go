@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -40,7 +41,10 @@ func TestRecordedControlPlanes(t *testing.T) {
 				}
 			}
 		}
-		c := &Controller{Clients: step.Clients{Clock: clocktesting.NewFakePassiveClock(newest.Time)}}
+		c := &Controller{
+			Clients:     step.Clients{Clock: clocktesting.NewFakePassiveClock(newest.Time)},
+			credentials: &credentials.Provider{},
+		}
 		skipped := func(c metav1.Condition) bool {
 			return c.Type == clusterv1.PausedCondition || slices.Contains(inMotion[state.Name], c.Type) // The engine adds Paused.
 		}

@@ -40,7 +40,7 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 		}
 	}
 	all := []metav1.Condition{
-		s.initializedReport(), s.certificatesReport(), s.componentsReport(), s.etcdReport(),
+		s.initializedReport(), s.certificatesReport(c.expiryMessage(s, now)), s.componentsReport(), s.etcdReport(),
 		replicas.MachinesReady(clusterv1.MachinesReadyCondition, machines),
 		replicas.MachinesUpToDate(clusterv1.MachinesUpToDateCondition, machines, now),
 		s.rollingOutReport(machines), up.Up(), down.Down(),
@@ -82,13 +82,14 @@ func (s *scope) initializedReport() metav1.Condition {
 		controlplanev1.KubeadmControlPlaneInitializedReason, controlplanev1.KubeadmControlPlaneNotInitializedReason)
 }
 
-func (s *scope) certificatesReport() metav1.Condition {
+// certificatesReport reports what expires soon in the message of a condition that is true: the certificates can be used until then.
+func (s *scope) certificatesReport(expiry string) metav1.Condition {
 	t := controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition
 	switch c := condition.Get(s.KCP, controlplanev1.CertificatesAvailableV1Beta1Condition); {
 	case c == nil:
 		return report.Unknown(t, clusterv1.NotYetReportedReason, "Condition %s not yet reported", t)
 	case c.Status == corev1.ConditionTrue:
-		return report.True(t, clusterv1.AvailableReason, "")
+		return report.True(t, clusterv1.AvailableReason, "%s", expiry)
 	default:
 		return report.False(t, clusterv1.NotAvailableReason, "%s", cmp.Or(c.Message, c.Reason))
 	}

@@ -34,6 +34,7 @@ type Provider struct {
 	// verified holds the versions of kubeconfig and cluster CA that match, by the UID of the control plane. Losing them costs
 	// only CPU time.
 	verified sync.Map
+	expiries expiries
 }
 
 // Certificates creates the Secrets of the CAs and the service account key. Existing ones are not changed. With an external
@@ -74,6 +75,7 @@ func (p *Provider) certificate(ctx context.Context, cp *snapshot.ControlPlane, p
 	if len(pair.Key) == 0 && needsKey {
 		return created, fmt.Errorf("secret %s has no data under key %q", key, pki.PrivateKeyKey)
 	}
+	p.expiries.note(cp, purpose, secret)
 	return created, p.takeOver(ctx, cp, secret)
 }
 

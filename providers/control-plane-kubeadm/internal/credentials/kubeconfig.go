@@ -185,4 +185,7 @@ func (p *Provider) isVerified(uid types.UID, versions string) bool {
 }
 
 // Forget drops the memory of a deleted control plane.
-func (p *Provider) Forget(uid types.UID) { p.verified.Delete(uid) }
+func (p *Provider) Forget(uid types.UID) {
+	p.verified.Delete(uid)
+	p.expiries.forget(uid)
+}

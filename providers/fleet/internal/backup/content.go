@@ -46,31 +46,6 @@ func (c *Controller) secrets(ctx context.Context, cluster types.NamespacedName) 
 	return all, nil
 }
 
-// objects returns the Cluster and its Machines, as YAML.
-func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]byte, error) {
-	of := cluster.DeepCopy()
-	of.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))
-	all, err := document(of)
-	if err != nil {
-		return nil, fmt.Errorf("encoding Cluster %s: %w", cluster.Name, err)
-	}
-	machines := &clusterv1.MachineList{}
-	if err := c.Live.List(ctx, machines, client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
-	}
-	for i := range machines.Items {
-		m := &machines.Items[i]
-		m.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Machine"))
-		text, err := document(m)
-		if err != nil {
-			return nil, fmt.Errorf("encoding Machine %s: %w", m.Name, err)
-		}
-		all = append(all, text...)
-	}
-	return all, nil
-}
-
 // document returns an object as a document of a YAML file, without what only the API server needs.
 func document(obj client.Object) ([]byte, error) {
 	obj.SetManagedFields(nil)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -30,6 +31,8 @@ type Options struct {
 	Connect func(ctx context.Context, cluster types.NamespacedName) (Etcd, error)
 	// BytesPerSecond limits what is read from one etcd member.
 	BytesPerSecond int
+	// Timers decide when a backup is shown as running. Nil: those of the system.
+	Timers clock.Clock
 	// WorkDir is an existing directory for what verifications need in files.
 	WorkDir string
 }
@@ -57,6 +60,7 @@ type Controller struct {
 	connect        func(ctx context.Context, cluster types.NamespacedName) (Etcd, error)
 	bytesPerSecond int
 	workDir        string
+	timers         clock.Clock
 	// drill is a place for one restored etcd: its memory grows with the number of keys.
 	drill chan struct{}
 }
@@ -71,8 +75,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // New returns a Controller.
 func New(clients step.Clients, o Options) *Controller {
+	if o.Timers == nil {
+		o.Timers = clock.RealClock{}
+	}
 	return &Controller{
-		Clients: clients, opener: o.Opener, connect: o.Connect, bytesPerSecond: o.BytesPerSecond, workDir: o.WorkDir,
+		Clients: clients, timers: o.Timers, opener: o.Opener, connect: o.Connect, bytesPerSecond: o.BytesPerSecond, workDir: o.WorkDir,
 		drill: make(chan struct{}, 1),
 	}
 }

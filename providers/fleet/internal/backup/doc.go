@@ -5,7 +5,8 @@
 // The steps, in order, and what each guarantees:
 //
 //	protect  the finalizer is in the API server before there is an archive
-//	store    the archive is in the store, complete, or the backup has failed permanently. Errors are retried until its time is over
+//	store    the archive is in the store, complete, or the backup has failed permanently. Errors are retried until its time is over.
+//	         A backup that was imported adopts its archive instead
 //	verify   the archive was read back, and verified as the spec demands
 //
 // Deletion:

@@ -34,7 +34,11 @@ func completed(s *scope) metav1.Condition {
 
 // lastFailure returns why the previous attempt failed.
 func lastFailure(b *fleetv1.EtcdBackup) string {
-	if last := report.Get(b, fleetv1.BackupCompletedCondition); last != nil && last.Message != "" {
+	last := report.Get(b, fleetv1.BackupCompletedCondition)
+	switch {
+	case last != nil && last.Reason == fleetv1.BackupRunningReason:
+		return "the manager ended while the backup was made: " + last.Message
+	case last != nil && last.Message != "":
 		return last.Message
 	}
 	return "it was not made within its time, spec.timeoutSeconds"

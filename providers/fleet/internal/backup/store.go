@@ -49,7 +49,7 @@ func (c *Controller) store(ctx context.Context, s *scope) (step.Result, error) {
 	// A wait that is longer than the pause is due to a clock that was set back.
 	wait := pause(status.Attempts) - now.Sub(started(s.backup))
 	if status.Attempts > 0 && wait > 0 && wait <= pause(status.Attempts) && left > 0 {
-		s.failed = errors.New(lastFailure(s.backup))
+		s.failed, status.Phase = errors.New(lastFailure(s.backup)), fleetv1.BackupPhasePending
 		return step.WaitAtMost(min(wait, left), "the next attempt"), nil
 	}
 	if left <= 0 {
@@ -59,11 +59,19 @@ func (c *Controller) store(ctx context.Context, s *scope) (step.Result, error) {
 	status.StartTime = &metav1.Time{Time: now}
 	attempt, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	err := c.make(attempt, s)
+	do := c.make
+	if adopts(s.backup) != "" {
+		do = c.adopt
+	}
+	err := do(attempt, s)
 	switch {
 	case err == nil:
-		status.Phase, status.CompletionTime = fleetv1.BackupPhaseCompleted, &metav1.Time{Time: c.Clock.Now()}
-		step.Event(ctx, "BackupCompleted", "Stored a snapshot of member %s, revision %d, as %s", status.Etcd.Member, status.Etcd.Revision,
+		mark(s.backup)
+		status.Phase = fleetv1.BackupPhaseCompleted
+		if status.CompletionTime == nil {
+			status.CompletionTime = &metav1.Time{Time: c.Clock.Now()}
+		}
+		step.Event(ctx, "BackupCompleted", "A snapshot of member %s, revision %d, is stored as %s", status.Etcd.Member, status.Etcd.Revision,
 			status.Archive.Key)
 		return step.Wait("its status to be written"), nil // The write is an event.
 	case ctx.Err() != nil:
@@ -164,17 +172,18 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	}
 	key := keyOf(s.backup)
 	counted := &counter{hash: sha256.New()}
+	far := &progress{content: read, member: out.member.Node, size: read.Size()}
 	reader, writer := io.Pipe()
 	go func() {
 		err := write(writer, out.to, []entry{
 			{content.MetadataEntry, int64(len(about)), bytes.NewReader(about)},
 			{content.SecretsEntry, int64(len(secrets)), bytes.NewReader(secrets)},
 			{content.ObjectsEntry, int64(len(objects)), bytes.NewReader(objects)},
-			{content.SnapshotEntry, read.Size(), store.NewLimiter(c.bytesPerSecond).Reader(ctx, read)},
+			{content.SnapshotEntry, read.Size(), store.NewLimiter(c.bytesPerSecond).Reader(ctx, far)},
 		})
 		_ = writer.CloseWithError(err) // It never fails.
 	}()
-	err = out.target.Put(ctx, key, io.TeeReader(reader, counted))
+	err = c.watched(ctx, s, far, func() error { return out.target.Put(ctx, key, io.TeeReader(reader, counted)) })
 	_ = reader.CloseWithError(errors.New("the store takes no more")) // It never fails, and ends the writer.
 	if err != nil {
 		return err

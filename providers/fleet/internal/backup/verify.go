@@ -62,9 +62,13 @@ func reasonOf(err error) string {
 	return fleetv1.BackupNotVerifiedReason
 }
 
-// method returns how an archive must be verified.
-func method(spec *fleetv1.EtcdBackupSpec) fleetv1.VerificationMethod {
+// method returns how an archive must be verified. One that was adopted has been verified before: without other words, its checksum
+// suffices, since all archives of a management cluster may be adopted at once.
+func method(b *fleetv1.EtcdBackup) fleetv1.VerificationMethod {
+	spec := &b.Spec
 	switch {
+	case spec.Verification == "" && foreign(b):
+		return fleetv1.VerificationChecksum
 	case spec.Encryption.IdentitySecretRef == nil:
 		return fleetv1.VerificationChecksum // Nothing can be decrypted.
 	case spec.Verification == "":
@@ -75,10 +79,13 @@ func method(spec *fleetv1.EtcdBackupSpec) fleetv1.VerificationMethod {
 
 // read reads the archive once: for its checksum and, if there is a key, for its content.
 func (c *Controller) read(ctx context.Context, b *fleetv1.EtcdBackup) (*fleetv1.VerificationStatus, error) {
-	how := method(&b.Spec)
-	keys, err := identities(ctx, c.Live, b.Namespace, b.Spec.Encryption)
-	if err != nil {
-		return nil, err
+	how := method(b)
+	var keys []age.Identity
+	var err error
+	if how != fleetv1.VerificationChecksum {
+		if keys, err = identities(ctx, c.Live, b.Namespace, b.Spec.Encryption); err != nil {
+			return nil, err
+		}
 	}
 	from, err := c.opener.Named(ctx, b.Namespace, b.Spec.StoreRef.Name)
 	if err != nil {

@@ -18,10 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
@@ -41,6 +44,8 @@ type fakeEtcd struct {
 	cut     int
 	// snapshots is how many have begun.
 	snapshots int
+	// gate, if not nil, is received from before each chunk after the first.
+	gate chan struct{}
 }
 
 // database is the database: what an etcd would not open, but with a checksum.
@@ -66,7 +71,7 @@ func (f *fakeEtcd) Snapshot(context.Context, member.Member) (Stream, error) {
 	if f.cut > 0 {
 		all = all[:f.cut]
 	}
-	return &stream{rest: all, size: len(database())}, nil
+	return &stream{rest: all, size: len(database()), gate: f.gate}, nil
 }
 
 // Close implements Etcd.
@@ -76,10 +81,14 @@ func (*fakeEtcd) Close() {}
 type stream struct {
 	rest       []byte
 	sent, size int
+	gate       chan struct{}
 }
 
 // Next implements Stream.
 func (s *stream) Next() ([]byte, uint64, error) {
+	if s.gate != nil && s.sent > 0 {
+		<-s.gate
+	}
 	if len(s.rest) == 0 {
 		return nil, 0, io.EOF
 	}
@@ -99,6 +108,7 @@ type world struct {
 	dir    string
 	key    *age.X25519Identity
 	runner *step.Runner[*fleetv1.EtcdBackup]
+	timers clock.Clock
 }
 
 func meta(kind, name string) metav1.ObjectMeta {
@@ -138,8 +148,10 @@ func newWorld(t *testing.T, b *fleetv1.EtcdBackup) *world {
 		objects = append(objects, pki.NewSecret(client.ObjectKeyFromObject(cluster), purpose, map[string][]byte{"tls.key": []byte("PRIVATE KEY")}, nil))
 	}
 	w := &world{
-		Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{fleetv1.AddToScheme}, Objects: objects}),
-		etcd:   &fakeEtcd{}, dir: t.TempDir(), key: key,
+		Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Kinds: []func(*runtime.Scheme) error{
+			fleetv1.AddToScheme, controlplanev1.AddToScheme, bootstrapv1.AddToScheme,
+		}}),
+		etcd: &fakeEtcd{}, dir: t.TempDir(), key: key,
 	}
 	w.restart(t)
 	return w
@@ -151,7 +163,7 @@ func (w *world) restart(t *testing.T) {
 	clients := w.ForController()
 	c := New(clients, Options{
 		Opener:  backupstore.Opener{Stores: clients.Client, Secrets: clients.Live, DataDir: w.dir},
-		Connect: w.etcd.connect, BytesPerSecond: 1 << 30, WorkDir: t.TempDir(),
+		Connect: w.etcd.connect, BytesPerSecond: 1 << 30, WorkDir: t.TempDir(), Timers: w.timers,
 	})
 	w.runner = c.declared().Runner(c.Clients)
 }

@@ -28,7 +28,7 @@ const (
 func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if s.failed = c.use(ctx, s.store); s.failed != nil {
+	if s.failed = c.use(ctx, s.store); s.failed != nil || s.again {
 		return step.Again(retry), nil
 	}
 	return step.Again(interval), nil
@@ -52,6 +52,7 @@ func Reason(err error) string {
 		reason string
 	}{
 		{ErrInvalid, fleetv1.StoreInvalidReason},
+		{store.ErrAddress, fleetv1.StoreAddressReason},
 		{store.ErrCredentials, fleetv1.StoreRejectedReason},
 		{store.ErrNoBucket, fleetv1.StoreMissingReason},
 		{store.ErrFull, fleetv1.StoreFullReason},
@@ -65,10 +66,27 @@ func Reason(err error) string {
 	return fleetv1.StoreFailedReason
 }
 
-// reports returns the condition of a store.
-func reports(s *scope) []metav1.Condition {
-	if s.failed != nil {
-		return []metav1.Condition{report.False(fleetv1.StoreReadyCondition, Reason(s.failed), "%s", condition.Brief(s.failed.Error()))}
+// reports returns the conditions of a store.
+func reports(s *scope) []metav1.Condition { return []metav1.Condition{ready(s), imported(s)} }
+
+func imported(s *scope) metav1.Condition {
+	const t = fleetv1.StoreImportedCondition
+	before := report.Get(s.store, t)
+	switch {
+	case s.imported != nil:
+		return *s.imported
+	case before == nil || s.store.Annotations[fleetv1.ImportAnnotation] == "":
+		return report.None(t)
 	}
-	return []metav1.Condition{report.True(fleetv1.StoreReadyCondition, fleetv1.StoreReadyReason, "")}
+	return *before
+}
+
+func ready(s *scope) metav1.Condition {
+	if !s.store.DeletionTimestamp.IsZero() {
+		return report.False(fleetv1.StoreReadyCondition, fleetv1.StoreInUseReason, "%s", s.inUse)
+	}
+	if s.failed != nil {
+		return report.False(fleetv1.StoreReadyCondition, Reason(s.failed), "%s", condition.Brief(s.failed.Error()))
+	}
+	return report.True(fleetv1.StoreReadyCondition, fleetv1.StoreReadyReason, "")
 }

@@ -28,6 +28,8 @@ type Opener struct {
 	Stores, Secrets client.Reader
 	// DataDir is the directory below which directories of BackupStores are. Empty: BackupStores cannot be directories.
 	DataDir string
+	// AllowLocal allows buckets at loopback, link-local and multicast addresses.
+	AllowLocal bool
 }
 
 // Named opens the store of a BackupStore. The error is ErrInvalid if there is none.
@@ -77,7 +79,7 @@ func (o Opener) bucket(ctx context.Context, s *fleetv1.BackupStore) (store.Store
 	}
 	opened, err := store.NewS3(store.S3Options{
 		Endpoint: spec.Endpoint, Bucket: spec.Bucket, Prefix: spec.Prefix, Region: spec.Region,
-		ForcePathStyle: ptr.Deref(spec.ForcePathStyle, false), CABundle: spec.CABundle,
+		ForcePathStyle: ptr.Deref(spec.ForcePathStyle, false), CABundle: spec.CABundle, AllowLocal: o.AllowLocal,
 		AccessKeyID:     string(secret.Data[fleetv1.AccessKeyIDKey]),
 		SecretAccessKey: string(secret.Data[fleetv1.SecretAccessKeyKey]),
 		SessionToken:    string(secret.Data[fleetv1.SessionTokenKey]),

@@ -86,14 +86,6 @@ func (e *Etcd) Close() {
 	e.cluster.Close()
 }
 
-// View queries the member on a Node for its own state.
-func (e *Etcd) View(ctx context.Context, node string) (etcd.View, error) {
-	return e.members.View(ctx, node)
-}
-
-// Workload is a client of the workload cluster.
-func (e *Etcd) Workload() client.Client { return e.cluster.Client }
-
 // nodes returns the names of the Nodes of the control plane Machines, sorted.
 func (c *Connector) nodes(ctx context.Context, cluster types.NamespacedName) ([]string, error) {
 	machines := &clusterv1.MachineList{}

@@ -14,12 +14,16 @@ const maxResponse = 8 << 20
 
 // newTransport returns the transport of requests to an S3 service. A connection on which nothing moves for a time fails: what counts is
 // progress, since a good upload may take hours.
-func newTransport(idle time.Duration, config *tls.Config) http.RoundTripper {
-	dialer := &net.Dialer{Timeout: idle}
+func newTransport(idle time.Duration, config *tls.Config, allowLocal bool) http.RoundTripper {
+	dialer, guarded, guard := &net.Dialer{Timeout: idle}, &net.Dialer{Timeout: idle, Control: check}, &guard{}
 	return &bounded{&http.Transport{
-		Proxy: http.ProxyFromEnvironment,
+		Proxy: guard.proxy,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, address)
+			by := guarded
+			if allowLocal || guard.isProxy(address) {
+				by = dialer
+			}
+			conn, err := by.DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}

@@ -33,6 +33,8 @@ type S3Options struct {
 	CABundle []byte
 	// AccessKeyID, SecretAccessKey and SessionToken are the credentials; the token is for temporary ones.
 	AccessKeyID, SecretAccessKey, SessionToken string
+	// AllowLocal allows endpoints whose addresses are loopback, link-local or multicast ones. Others get ErrAddress.
+	AllowLocal bool
 	// Idle is how long a request may make no progress. Defaults to 1 minute.
 	Idle time.Duration
 
@@ -91,7 +93,7 @@ func NewS3(options S3Options) (*S3, error) {
 	client, err := minio.NewCore(endpoint.Host, &minio.Options{
 		Creds:        credentials.NewStaticV4(options.AccessKeyID, options.SecretAccessKey, options.SessionToken),
 		Secure:       endpoint.Scheme == "https",
-		Transport:    newTransport(options.Idle, config),
+		Transport:    newTransport(options.Idle, config, options.AllowLocal),
 		Region:       options.Region,
 		BucketLookup: lookup,
 		MaxRetries:   options.attempts,

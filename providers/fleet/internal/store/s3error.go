@@ -66,6 +66,9 @@ func (s *S3) typeOf(ctx context.Context, err error) error {
 	if response.Code != "" && response.StatusCode == 0 {
 		return fmt.Errorf("the request is invalid: %s", s.clean(response.Code+": "+response.Message))
 	}
+	if errors.Is(err, ErrAddress) {
+		return fmt.Errorf("connecting to the store: %w", err)
+	}
 	return fmt.Errorf("%w: %s", ErrUnreachable, s.clean(err.Error()))
 }
 

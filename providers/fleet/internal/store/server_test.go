@@ -62,7 +62,7 @@ func newServer(t *testing.T) *server {
 func (s *server) options() S3Options {
 	return S3Options{
 		Endpoint: s.URL, Bucket: bucket, Region: region, ForcePathStyle: true, AccessKeyID: accessKey, SecretAccessKey: secretKey,
-		Prefix: "fleet/eu", Idle: 10 * time.Second, attempts: 1,
+		Prefix: "fleet/eu", Idle: 10 * time.Second, attempts: 1, AllowLocal: true,
 	}
 }
 

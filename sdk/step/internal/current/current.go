@@ -21,6 +21,8 @@ type Reconcile interface {
 	SetCondition(c clusterv1.Condition)
 	// Report sets metav1 conditions of the object.
 	Report(conditions []metav1.Condition)
+	// Publish writes everything with metav1 conditions before the reconcile ends.
+	Publish(ctx context.Context, conditions []metav1.Condition) error
 	// StepDone records the outcome of a step.
 	StepDone(s Step)
 	// Now returns the current time.

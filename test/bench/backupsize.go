@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+)
+
+// part is the size of the ConfigMaps that fill an etcd, below the limit of API servers.
+const part = 512 << 10
+
+// backupOf prints what one backup of a cluster with a database of a size costs. The content is random, so that it compresses little.
+func (w *world) backupOf(ctx context.Context, out io.Writer, mebibytes int, verification string) error {
+	if _, err := w.measure(ctx, scenario{Clusters: 1, ControlPlanes: 1}, "b-"); err != nil {
+		return err
+	}
+	name := w.clusters.named("b-")[0].GetName()
+	if err := w.fill(ctx, name, mebibytes); err != nil {
+		return err
+	}
+	if err := w.createStore(ctx); err != nil {
+		return err
+	}
+	fleet, member := w.fleet().Running.PID(), w.component("infrastructure-in-memory").Running.PID()
+	fleetCPU, memberCPU, before := cpuOf(fleet), cpuOf(member), memoryOf(fleet)
+	begun := time.Now()
+	b := w.fleetObject(fleetv1.EtcdBackupKind, map[string]any{
+		"clusterName": name, "verification": verification, "storeRef": map[string]any{"name": backupsKey},
+		"encryption": map[string]any{"identitySecretRef": map[string]any{"name": backupsKey}},
+	})
+	if err := w.Client.Create(ctx, b); err != nil {
+		return err
+	}
+	var stored, verified time.Duration
+	err := w.await(ctx, func() (string, bool) {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err.Error(), false
+		}
+		phase, _, _ := unstructured.NestedString(b.Object, "status", "phase")
+		if phase == "Completed" && stored == 0 {
+			stored = time.Since(begun)
+		}
+		if _, done, _ := unstructured.NestedString(b.Object, "status", "verified", "method"); done {
+			verified = time.Since(begun)
+		}
+		return "the backup is " + phase, verified > 0
+	})
+	if err != nil {
+		return err
+	}
+	size, _, _ := unstructured.NestedInt64(b.Object, "status", "etcd", "sizeBytes")
+	archive, _, _ := unstructured.NestedInt64(b.Object, "status", "archive", "sizeBytes")
+	fmt.Fprintf(out, "database %d MiB, archive %d MiB: stored after %.1f s, verified by %s after %.1f s\n",
+		size>>20, archive>>20, stored.Seconds(), verification, verified.Seconds())
+	fmt.Fprintf(out, "fleet manager: %.1f s of CPU, memory %d MiB before, %d MiB at most; in-memory provider: %.1f s of CPU\n",
+		cpuOf(fleet)-fleetCPU, before, peakOf(fleet), cpuOf(member)-memberCPU)
+	return nil
+}
+
+// fill creates ConfigMaps in a workload cluster.
+func (w *world) fill(ctx context.Context, cluster string, mebibytes int) error {
+	secret := &unstructured.Unstructured{}
+	secret.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	if err := w.Client.Get(ctx, client.ObjectKey{Namespace: "default", Name: cluster + "-kubeconfig"}, secret); err != nil {
+		return err
+	}
+	encoded, _, _ := unstructured.NestedString(secret.Object, "data", "value")
+	kubeconfig, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	workload, err := client.New(config, client.Options{})
+	if err != nil {
+		return err
+	}
+	random := rand.NewChaCha8([32]byte{})
+	content := make([]byte, part*3/4)
+	var errs []error
+	for i := range mebibytes << 20 / part {
+		_, _ = random.Read(content) // It never fails.
+		errs = append(errs, workload.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("fill-%d", i)},
+			Data:       map[string]string{"content": base64.StdEncoding.EncodeToString(content)},
+		}))
+	}
+	return errors.Join(errs...)
+}
