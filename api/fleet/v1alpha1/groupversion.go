@@ -17,6 +17,8 @@ const (
 	EtcdBackupKind = "EtcdBackup"
 	// EtcdBackupPolicyKind is the kind of EtcdBackupPolicy.
 	EtcdBackupPolicyKind = "EtcdBackupPolicy"
+	// CertificateAuthorityRotationKind is the kind of CertificateAuthorityRotation.
+	CertificateAuthorityRotationKind = "CertificateAuthorityRotation"
 )
 
 // AddToScheme registers the kinds of this package, and their lists, in the scheme.
@@ -29,6 +31,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&BackupStore{}, &BackupStoreList{},
 		&EtcdBackup{}, &EtcdBackupList{},
 		&EtcdBackupPolicy{}, &EtcdBackupPolicyList{},
+		&CertificateAuthorityRotation{}, &CertificateAuthorityRotationList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -51,11 +51,16 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 			return nil, err
 		}
 		cluster.EncryptionAlgorithm = algorithm(certificates)
-		text, err := kubeadmtypes.Init(config, &s.config.Spec.InitConfiguration, cluster, cluster.Version)
+		initialize := s.config.Spec.InitConfiguration.DeepCopy()
+		additional, err := initBundle(s, certificates, initialize)
+		if err != nil {
+			return nil, err
+		}
+		text, err := kubeadmtypes.Init(config, initialize, cluster, cluster.Version)
 		if err != nil {
 			return nil, mistake{err}
 		}
-		in, err := c.input(ctx, s, certificates, text)
+		in, err := c.input(ctx, s, append(certificates, additional...), text)
 		if err != nil {
 			return nil, err
 		}
