@@ -4,7 +4,10 @@
 package bootstrapdata
 
 import (
+	"strings"
+
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
@@ -30,6 +33,36 @@ type Input struct {
 	Verbosity *int32
 	// Kubeadm is kubeadm's configuration as YAML.
 	Kubeadm string
+	// Restore fills etcd's data directory before kubeadm init runs; nil for none.
+	Restore *Restore
+}
+
+// Restore is a script, with its configuration, that fills etcd's data directory. If it fails, or does not run, kubeadm must not run: it
+// would found an empty cluster.
+type Restore struct {
+	Script, Config string
+	// DataDir is the directory; empty for the script's default.
+	DataDir string
+}
+
+// Files returns the files of the script; none for nil. They are not below /run, where Ignition cannot create files.
+func (r *Restore) Files() []bootstrapv1.File {
+	if r == nil {
+		return nil
+	}
+	return []bootstrapv1.File{
+		{Path: fleetv1.RestoreScriptPath, Owner: "root:root", Permissions: "0700", Content: r.Script},
+		{Path: fleetv1.RestoreConfigPath, Owner: "root:root", Permissions: "0600", Content: r.Config},
+	}
+}
+
+// Command returns the command that runs the script.
+func (r *Restore) Command() string {
+	command := "/bin/sh " + fleetv1.RestoreScriptPath
+	if r.DataDir != "" {
+		command += " '" + strings.ReplaceAll(r.DataDir, "'", `'\''`) + "'"
+	}
+	return command
 }
 
 // Of returns the input that is in a spec itself: contents and passwords from Secrets, certificates and kubeadm's configuration

@@ -12,10 +12,12 @@ import (
 )
 
 const (
-	initConfigPath  = "/run/kubeadm/kubeadm.yaml"
-	joinConfigPath  = "/run/kubeadm/kubeadm-join-config.yaml"
-	placeholderPath = "/run/cluster-api/placeholder"
-	retryScriptPath = "/usr/local/bin/kubeadm-bootstrap-script"
+	initConfigPath = "/run/kubeadm/kubeadm.yaml"
+	// restoringConfigPath is where initConfigPath is until etcd's data directory is restored.
+	restoringConfigPath = "/run/kubeadm/kubeadm.yaml.restoring"
+	joinConfigPath      = "/run/kubeadm/kubeadm-join-config.yaml"
+	placeholderPath     = "/run/cluster-api/placeholder"
+	retryScriptPath     = "/usr/local/bin/kubeadm-bootstrap-script"
 	// sentinel reports to the infrastructure provider that the machine has bootstrapped.
 	sentinel = "echo success > /run/cluster-api/bootstrap-success.complete"
 
@@ -27,7 +29,19 @@ const (
 
 // Init renders the document of the machine that initializes a control plane.
 func Init(in bootstrapdata.Input) ([]byte, error) {
-	return render(in, initConfigPath, "kubeadm init --config "+initConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
+	path := initConfigPath
+	if in.Restore != nil {
+		path = restoringConfigPath
+		in.PreCommands = append(slices.Clone(in.PreCommands), restoreCommand(in.Restore))
+	}
+	return render(in, path, "kubeadm init --config "+initConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
+}
+
+// restoreCommand returns the command that restores etcd's data directory, after all commands of the user. cloud-init does not stop at a
+// command that fails, and others that interpret its format run each command in a shell of its own. So kubeadm has no configuration until
+// the script has succeeded.
+func restoreCommand(r *bootstrapdata.Restore) string {
+	return r.Command() + " && mv " + restoringConfigPath + " " + initConfigPath + " || exit 1"
 }
 
 // Join renders the document of a machine that joins a cluster. With retry, a script retries the phases of
@@ -50,7 +64,7 @@ func verbosity(v *int32) string {
 }
 
 func render(in bootstrapdata.Input, configPath, command string, script *bootstrapv1.File) ([]byte, error) {
-	files := slices.Concat(in.Certificates, in.Files)
+	files := slices.Concat(in.Certificates, in.Files, in.Restore.Files())
 	if script != nil {
 		files = append(files, *script)
 	}

@@ -26,8 +26,15 @@ const backstop = 30 * time.Second
 
 // initialize generates the data that initializes a control plane, for the Machine that gets the lock.
 func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, error) {
-	if s.ready() || s.initialized() {
+	if s.ready() || s.initialized() && !s.restores() {
 		return step.Done(), nil
+	}
+	if result, err := c.restore(ctx, s); err != nil || result.Ends() {
+		return result, err
+	}
+	if s.initialized() {
+		// The lock is about who founds a cluster that has not been initialized. That of an earlier Machine may be left.
+		return c.finishInit(ctx, s)
 	}
 	if !s.isControlPlane() || !s.canInitialize() {
 		return awaitControlPlane(s, 0, "the control plane of Cluster "+s.cluster.Name+" to be initialized"), nil
@@ -44,6 +51,11 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 	} else if !first {
 		return awaitControlPlane(s, backstop, "Cluster "+s.cluster.Name+" to be up to date in the cache"), nil
 	}
+	return c.finishInit(ctx, s)
+}
+
+// finishInit generates the data of the Machine that initializes a control plane.
+func (c *Controller) finishInit(ctx context.Context, s *scope) (step.Result, error) {
 	return c.finish(ctx, s, func() ([]byte, error) {
 		config, cluster := clusterConfiguration(s)
 		certificates, err := c.certificates(ctx, s, kubeadm.Defined(config.Etcd.External), true)
@@ -51,7 +63,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 			return nil, err
 		}
 		cluster.EncryptionAlgorithm = algorithm(certificates)
-		initialize := s.config.Spec.InitConfiguration.DeepCopy()
+		initialize := s.initConfiguration().DeepCopy()
 		additional, err := initBundle(s, certificates, initialize)
 		if err != nil {
 			return nil, err
@@ -64,6 +76,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		if err != nil {
 			return nil, err
 		}
+		in.Restore = s.restored
 		return renderInit(ctx, s, in)
 	})
 }

@@ -26,7 +26,7 @@ import (
 
 // join generates the data that joins a machine to an initialized control plane.
 func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
-	if s.ready() || !s.initialized() {
+	if s.ready() || !s.initialized() || s.restores() {
 		return step.Done(), nil
 	}
 	join, err := joinConfiguration(s)

@@ -11,6 +11,7 @@ import (
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -53,6 +54,8 @@ type scope struct {
 	machine *clusterv1.Machine
 	pool    *clusterv1.MachinePool
 	cluster *clusterv1.Cluster
+	// restored is what fills etcd's data directory before kubeadm init runs; nil for none. The step initialize reads it.
+	restored *bootstrapdata.Restore
 	// hash is that of the config of a pool, see specHash.
 	hash string
 	// authorities describes the certificates of CAs in the data of a control plane Machine, see fleetv1.AuthoritiesAnnotation.

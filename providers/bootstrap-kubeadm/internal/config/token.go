@@ -149,7 +149,7 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 			return step.Stop(), err
 		}
 	}
-	if s.machine.Status.NodeRef.IsDefined() || !s.initialized() {
+	if s.machine.Status.NodeRef.IsDefined() || !s.initialized() || s.restores() {
 		return step.Stop(), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())

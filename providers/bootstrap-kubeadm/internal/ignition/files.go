@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 )
 
 const (
@@ -52,7 +53,9 @@ func filesOf(
 	for i, f := range out {
 		index[f.Path] = i
 	}
-	seen := map[string]bool{scriptPath: true, kubeadmConfigPath: true}
+	seen := map[string]bool{
+		scriptPath: true, kubeadmConfigPath: true, fleetv1.RestoreScriptPath: true, fleetv1.RestoreConfigPath: true,
+	}
 	for i, f := range user {
 		at := at.Index(i)
 		file, content, errs := fileOf(f, at)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"github.com/flatcar/ignition/config/v2_3/types"
 	"github.com/flatcar/ignition/config/validate"
@@ -90,6 +91,10 @@ func generate(in bootstrapdata.Input, command string, path *field.Path) (types.C
 	config.Systemd.Units, all = append(units, mounts...), append(all, errs...)
 
 	config.Storage.Files, errs = filesOf(in.Certificates, generated, in.Files, path.Child("files"))
+	for _, f := range in.Restore.Files() {
+		mode, _ := strconv.ParseUint(f.Permissions, 8, 32) // They are ours.
+		config.Storage.Files = append(config.Storage.Files, file(f.Path, int(mode&maxMode), []byte(f.Content)))
+	}
 	config.Storage.Files = append(config.Storage.Files,
 		file(scriptPath, 0o700, []byte(script)), file(kubeadmConfigPath, 0o600, []byte(in.Kubeadm)))
 	all = append(all, errs...)

@@ -45,6 +45,9 @@ func kubeadmScript(in bootstrapdata.Input, command string, path *field.Path) (st
 	if in.Verbosity != nil {
 		verbosity = fmt.Sprintf(" --v %d", *in.Verbosity)
 	}
+	if in.Restore != nil {
+		before += in.Restore.Command() + " || exit 1\n" // The user's commands may have changed what set -e does.
+	}
 	return "#!/bin/bash\nset -e\n" + before +
 		"kubeadm " + command + " --config " + kubeadmConfigPath + verbosity + "\n" + sentinel +
 		"mv " + kubeadmConfigPath + " /tmp/\n" + after, append(all, errs...)

@@ -92,11 +92,13 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 			step.Do("cluster", hasCluster),
 			step.Do("own", c.own),
 			step.Do("infrastructure", infrastructure),
+			step.Do("hold", hold),
 			step.All(c.reconcileExisting(), c.prepare(), c.change()),
 		},
 		Deletion: []step.Step[*scope]{
 			step.Do("cluster", hasCluster),
 			step.Do("finalizer", hasFinalizer),
+			step.Do("hold", unhold),
 			step.When((*scope).hasWorkers, step.All(
 				step.When((*scope).losesMembers,
 					step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", withBackoff(c.preTerminate))),
@@ -121,28 +123,30 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 // reconcileExisting reconciles the Machines that exist. None of its steps depends on the success of another.
 func (c *Controller) reconcileExisting() step.Step[*scope] {
 	return step.All(
-		step.Do("complete", c.complete).Sets(controlplanev1.MachinesCreatedV1Beta1Condition),
-		step.Do("propagate", c.propagate),
+		unlessHeld(step.Do("complete", c.complete).Sets(controlplanev1.MachinesCreatedV1Beta1Condition)),
+		unlessHeld(step.Do("propagate", c.propagate)),
 		step.Do("connect", c.connect),
 		step.Do("initialized", initialized).Sets(controlplanev1.AvailableV1Beta1Condition),
-		step.Do("stranded", stranded).Sets(controlplanev1.MachinesCreatedV1Beta1Condition),
+		unlessHeld(step.Do("stranded", stranded).Sets(controlplanev1.MachinesCreatedV1Beta1Condition)),
 		step.Do("inspect", c.inspect),
-		step.Do("pre-terminate", withBackoff(c.preTerminate)),
-		step.Do("orphaned-members", withBackoff(c.orphanedMembers)),
+		unlessHeld(step.Do("pre-terminate", withBackoff(c.preTerminate))),
+		unlessHeld(step.Do("orphaned-members", withBackoff(c.orphanedMembers))),
 	)
 }
 
-// prepare creates what new Machines need.
+// prepare creates what new Machines need, and the first Machine if an operation restores the control plane.
 func (c *Controller) prepare() step.Step[*scope] {
 	return step.InOrder(
 		step.Do("certificates", c.certificates).Sets(controlplanev1.CertificatesAvailableV1Beta1Condition),
 		step.Do("endpoint", endpoint),
 		step.Do("kubeconfig", c.kubeconfig),
-		step.Do("adopt", c.adopt),
+		step.When((*scope).isHeld, step.Do("restore", c.restore).Sets(controlplanev1.MachinesCreatedV1Beta1Condition)),
+		unlessHeld(step.Do("adopt", c.adopt)),
 	)
 }
 
-// change changes the number of Machines, if prepare has completed, and then maintains the workload cluster.
+// change changes the number of Machines, if prepare has completed, and then maintains the workload cluster. Without the step adopt, no
+// Machine can be created, so an operation that holds the control plane prevents all of that.
 func (c *Controller) change() step.Step[*scope] {
 	return step.InOrder(
 		step.When((*scope).machinesCanBeCreated,
@@ -150,7 +154,7 @@ func (c *Controller) change() step.Step[*scope] {
 			step.Do("plan", plan),
 			step.Do("scale", withBackoff(c.scale)).Sets(controlplanev1.MachinesCreatedV1Beta1Condition),
 		),
-		step.Do("maintain", withBackoff(c.maintain)),
+		unlessHeld(step.Do("maintain", withBackoff(c.maintain))),
 	)
 }
 

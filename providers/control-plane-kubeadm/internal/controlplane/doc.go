@@ -19,6 +19,7 @@
 //	cluster           waits for the Cluster to own the control plane
 //	own               saves the finalizer before anything exists that it protects
 //	infrastructure    waits for the infrastructure of the Cluster
+//	hold              answers an operation that holds the control plane, and removes the answer when it has ended
 //	complete          creates what Machines refer to and does not exist, after an interruption (package machines)
 //	propagate         updates labels, annotations and timeouts of Machines, and sets our hook (package machines)
 //	connect           gets the connection to the workload cluster, if there is one (package connection)
@@ -30,6 +31,7 @@
 //	certificates      creates the CAs and the service account key, unless users provide them (package credentials)
 //	endpoint          waits for the address of the API server
 //	kubeconfig        creates and renews the admin kubeconfig (package credentials)
+//	restore           creates the first Machine of a control plane that an operation restores (package machines)
 //	adopt             adopts control plane Machines without a controller
 //	remediate         deletes unhealthy Machines, one at a time (package remediation)
 //	plan              decides on the next action: initialize, scale up, scale down, or nothing (package scale)
@@ -41,11 +43,16 @@
 // created or replaced, but existing Machines and the workload cluster are maintained. If remediate or scale waits or fails, the
 // steps after it are skipped, so maintain follows when all Machines are up to date.
 //
+// While an operation holds the control plane (package fleet/v1alpha1, docs/adr/0065-operations-hold.md), the steps that change Machines or
+// etcd members are skipped: complete, propagate, stranded, pre-terminate, orphaned-members, and all from adopt on. The step restore is
+// taken only then.
+//
 // The steps of a control plane that is being deleted. Those from connect to pre-terminate are taken if there are workers while users
 // delete control plane Machines:
 //
 //	cluster
 //	finalizer         stops if the finalizer has been removed
+//	hold
 //	connect
 //	observe           observes the workload cluster
 //	pre-terminate

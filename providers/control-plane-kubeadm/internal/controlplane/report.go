@@ -91,7 +91,7 @@ func machineConditions(cp *snapshot.ControlPlane) []clusterv1.Condition {
 // announceBlockers sends an event if a change has to wait until the control plane is healthy, but not if it waits for a new Machine.
 func announceBlockers(ctx context.Context, s *scope, healthy []clusterv1.Condition) {
 	broken := slices.ContainsFunc(healthy, func(c clusterv1.Condition) bool { return c.Severity == clusterv1.ConditionSeverityError })
-	if why := s.action.Blockers(); why != "" && (s.action.Begins && broken || s.regressed) {
+	if why := s.action.Blockers(); why != "" && s.isFree() && (s.action.Begins && broken || s.regressed) {
 		step.Warning(ctx, "ControlPlaneUnhealthy", "Waiting for the control plane to pass its checks: %s", why)
 	}
 }

@@ -50,11 +50,14 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 }
 
 // rollingOutReport adds to the usual condition why no Machine is replaced, if only users can change that: with as many Machines as desired,
-// no other condition reports it.
+// no other condition reports it. So does an operation that holds the control plane, even if there is nothing to do.
 func (s *scope) rollingOutReport(machines []*clusterv1.Machine) metav1.Condition {
 	c := replicas.RollingOut(machines)
 	if why := s.action.OldEtcd(); why != "" && c.Status == metav1.ConditionTrue {
 		c.Message += "\n* " + why
+	}
+	if s.isHeld() {
+		c.Message = strings.TrimPrefix(c.Message+"\n* "+s.heldBy, "\n")
 	}
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
@@ -71,6 +72,9 @@ type scope struct {
 	observed *health.Observation
 	// regressed is a result of inspect: a component or etcd member is unhealthy that was healthy before.
 	regressed bool
+	// operation holds the control plane, nil if its annotation is invalid, and heldBy is what is said about it, see holder.
+	operation *fleetv1.Operation
+	heldBy    string
 	// newCA is a result of certificates: it has created the cluster CA, so the cluster has not been initialized.
 	newCA bool
 	// canCreate is true if the steps from certificates to adopt have completed: Machines can be created.
@@ -88,6 +92,7 @@ func (c *Controller) scope(ctx context.Context, kcp *controlplanev1.KubeadmContr
 		return nil, err
 	}
 	s := &scope{ControlPlane: read}
+	s.operation, s.heldBy = holder(kcp)
 	if kcp.DeletionTimestamp != nil && read.Cluster != nil {
 		s.workers, err = c.cachedWorkers(ctx, read)
 	}

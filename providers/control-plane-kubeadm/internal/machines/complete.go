@@ -16,6 +16,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -42,6 +43,9 @@ func (mgr *Manager) Complete(ctx context.Context, cp *snapshot.ControlPlane) (st
 // live.
 func (mgr *Manager) complete(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
 	role := Join
+	if restores(m) {
+		return mgr.completeMachine(ctx, cp, m, Initialize)
+	}
 	if !cp.Initialized() && len(cp.Machines) == 1 && missesConfig(m) {
 		role = Initialize
 		if stale, err := mgr.Confirm().Initialization(ctx, cp); stale != "" || err != nil {
@@ -88,6 +92,9 @@ func (mgr *Manager) createConfig(ctx context.Context, cp *snapshot.ControlPlane,
 	older := config.Annotations
 	config.ObjectMeta = dependent(cp, m.Machine)
 	maps.Copy(config.Annotations, older)
+	if restores(m) {
+		config.Annotations[fleetv1.RestoreDataAnnotation] = m.Annotations[fleetv1.RestoreDataAnnotation]
+	}
 	err = mgr.Clients.Create(ctx, config)
 	if apierrors.IsAlreadyExists(err) {
 		return mgr.confirmOwned(ctx, snapshot.ConfigKind(), config.Name, m.Machine)

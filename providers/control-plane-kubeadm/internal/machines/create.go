@@ -15,6 +15,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -48,13 +49,14 @@ func (mgr *Manager) Confirm() snapshot.LiveReader { return snapshot.LiveReader{R
 
 // Create creates a Machine, and then the objects that it refers to. After an interruption, Complete creates those.
 func (mgr *Manager) Create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {
-	err := mgr.create(ctx, cp, failureDomain, role)
+	err := mgr.create(ctx, cp, failureDomain, role, nil)
 	announce(ctx, cp, err)
 	return err
 }
 
-func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {
-	name, err := machineName(cp)
+// create creates a Machine; that of an operation that restores the control plane, if there is one.
+func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role, restore *fleetv1.Operation) error {
+	name, err := machineName(cp, restore)
 	if err != nil {
 		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)
 	}
@@ -65,6 +67,9 @@ func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failu
 	m, err := newMachine(ctx, cp, name, infrastructure, failureDomain)
 	if err != nil {
 		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)
+	}
+	if restore != nil {
+		m.Annotations[fleetv1.RestoreDataAnnotation] = restore.DataSecret
 	}
 	err = mgr.Clients.Create(ctx, m)
 	if apierrors.IsAlreadyExists(err) {
@@ -122,7 +127,10 @@ func announce(ctx context.Context, cp *snapshot.ControlPlane, err error) {
 // machineName derives a name from the UIDs of the existing Machines, which are unique over time: creating a Machine twice from
 // the same state of the cache results in a name collision. The record of the remediation in progress is part of it: after a
 // Machine that failed was deleted, the others are the same as before its creation, but its replacement needs another name.
-func machineName(cp *snapshot.ControlPlane) (string, error) {
+//
+// Without Machines that is the name of the very first one, of which restored data of etcd may have a Node. So the name of a Machine that
+// restores the control plane derives from the operation.
+func machineName(cp *snapshot.ControlPlane, restore *fleetv1.Operation) (string, error) {
 	parts := []string{string(cp.KCP.UID), cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]}
 	var uids []string
 	for _, m := range cp.Machines {
@@ -131,6 +139,9 @@ func machineName(cp *snapshot.ControlPlane) (string, error) {
 	slices.Sort(uids)
 	if restored := cp.KCP.Annotations[clusterv1.RestoredAnnotation]; restored != "" {
 		parts = append(parts, restored) // Machines may have the names that were next when the backup was made.
+	}
+	if restore != nil {
+		parts, uids = []string{string(cp.KCP.UID), restore.Kind, string(restore.UID)}, nil
 	}
 	random := naming.Suffix(append(parts, uids...)...)
 	template := cp.KCP.Spec.MachineNaming.Template

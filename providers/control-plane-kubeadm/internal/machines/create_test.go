@@ -21,7 +21,7 @@ func TestMachineNames(t *testing.T) {
 	b := kcptest.New(t)
 	name := func() string {
 		t.Helper()
-		n, err := machineName(b.ControlPlane)
+		n, err := machineName(b.ControlPlane, nil)
 		testenv.Must(t, err)
 		return n
 	}

@@ -15,6 +15,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -95,7 +96,7 @@ func reserved(key string) bool {
 	switch key {
 	case controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation,
 		clusterv1.ConversionDataAnnotation, conversion.OlderVersionAnnotation,
-		clusterv1.UpdateInProgressAnnotation, runtimev1.PendingHooksAnnotation:
+		clusterv1.UpdateInProgressAnnotation, runtimev1.PendingHooksAnnotation, fleetv1.RestoreDataAnnotation:
 		return true
 	}
 	return snapshot.IsRecord(key)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -25,6 +26,24 @@ func Plan(state membership.State, unreachable string) (Action, step.Result) {
 	set := conditions(state.ControlPlane, action)
 	changing := func(c clusterv1.Condition) bool { return c.Status == corev1.ConditionFalse }
 	action.Begins = !slices.ContainsFunc(current(state.KCP), changing) && slices.ContainsFunc(set, changing)
+	return action, step.Done().WithConditions(set...)
+}
+
+// HeldByOperation is the check that fails while an operation holds the control plane.
+const HeldByOperation = "HeldByOperation"
+
+// Held is Plan while the control plane is held, why says by what: the action is not taken.
+func Held(state membership.State, why string) (Action, step.Result) {
+	action := Next(input(state, ""))
+	if action.Kind != Nothing {
+		action.Blocked = []preflight.Failure{{Check: HeldByOperation, Reason: why}}
+	}
+	set := conditions(state.ControlPlane, action)
+	for i := range set {
+		if set[i].Status == corev1.ConditionFalse {
+			set[i].Message += ": " + why
+		}
+	}
 	return action, step.Done().WithConditions(set...)
 }
 

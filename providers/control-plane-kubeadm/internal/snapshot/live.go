@@ -13,6 +13,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -59,6 +60,7 @@ func (r LiveReader) ControlPlane(ctx context.Context, cp *ControlPlane) (Stale, 
 			return (cp.Initialized() || !ptr.Deref(live.Status.Initialization.ControlPlaneInitialized, false)) &&
 				equality.Semantic.DeepEqual(live.Spec, cached.Spec) &&
 				live.Annotations[conversion.OlderVersionAnnotation] == cached.Annotations[conversion.OlderVersionAnnotation] &&
+				live.Annotations[fleetv1.OperationAnnotation] == cached.Annotations[fleetv1.OperationAnnotation] &&
 				live.Annotations[controlplanev1.RemediationInProgressAnnotation] == cp.Remediation
 		}))
 }

@@ -30,9 +30,9 @@ func FuzzRead(f *testing.F) {
 		head + "- &a {path: /run/kubeadm/kubeadm.yaml, content: \"- x\"}\n- *a\n", "# é\n\n#cloud-config\n---\na\n---\nb\n",
 		head + "- {path: /run/kubeadm/kubeadm-join-config.yaml, content: \"{\\\"kind\\\":\\\"JoinConfiguration\\\"}{\\\"kind\\\":1}\"}\n",
 		head + "- {path: /run/kubeadm/kubeadm.yaml, content: \"\\0\\xff\"}\n",
-		head + "- {path: /run/kubeadm/kubeadm.yaml, content: 'kind: ClusterConfiguration'}\n- {path: /run/cluster-api/restore.sh, content: x}\n" +
-			"- {path: /etc/kubernetes/pki/ca.crt, content: x}\n- path: /run/cluster-api/restore.json\n  content: '" + goodJSON + "'\n" +
-			"runcmd:\n- /bin/sh /run/cluster-api/restore.sh\n- kubeadm init --ignore-preflight-errors=all\n",
+		head + "- {path: /run/kubeadm/kubeadm.yaml, content: 'kind: ClusterConfiguration'}\n- {path: /etc/cluster-api/restore.sh, content: x}\n" +
+			"- {path: /etc/kubernetes/pki/ca.crt, content: x}\n- path: /etc/cluster-api/restore.json\n  content: '" + goodJSON + "'\n" +
+			"runcmd:\n- /bin/sh /etc/cluster-api/restore.sh\n- kubeadm init --ignore-preflight-errors=all\n",
 	} {
 		f.Add([]byte(text), "cloud-config")
 		f.Add([]byte(text), "")

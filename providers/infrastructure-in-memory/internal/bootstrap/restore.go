@@ -7,7 +7,6 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,16 +18,18 @@ import (
 	"strings"
 	"time"
 
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/backup/restorescript"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd/database"
 	"sigs.k8s.io/cluster-api/providers/internal/userdata"
 )
 
 const (
 	// restoreScriptPath is a script that fills etcd's data directory, and restorePath its configuration.
-	restoreScriptPath = "/run/cluster-api/restore.sh"
-	restorePath       = "/run/cluster-api/restore.json"
-	// restoreCommand runs it.
-	restoreCommand = "/bin/sh " + restoreScriptPath
+	restoreScriptPath = fleetv1.RestoreScriptPath
+	restorePath       = fleetv1.RestoreConfigPath
+	// restoringPath is where kubeadm's configuration is until the script has succeeded.
+	restoringPath = initPath + ".restoring"
 	// directoryCheck is kubeadm's preflight check that etcd's data directory is empty.
 	directoryCheck = "DirAvailable--var-lib-etcd"
 )
@@ -39,6 +40,9 @@ const (
 	downloadTimeout = 30 * time.Second
 )
 
+// restoreLine is a command that runs the script.
+var restoreLine = regexp.MustCompile(`^\s*/bin/sh ` + regexp.QuoteMeta(restoreScriptPath) + `( |$)`)
+
 // kubeadmLine is a command that runs kubeadm init or kubeadm join.
 var kubeadmLine = regexp.MustCompile(`(?m)^\s*kubeadm (init|join)( |$)`)
 
@@ -46,46 +50,22 @@ var kubeadmLine = regexp.MustCompile(`(?m)^\s*kubeadm (init|join)( |$)`)
 var ignoreFlag = regexp.MustCompile(`--ignore-preflight-errors[= ]+["']?([^\s"']+)`)
 
 // Restore is data of etcd that a machine downloads before kubeadm runs: a gzipped tar of etcd's data directory, encrypted with AES-256-CTR.
-type Restore struct {
-	// URL is where the machine downloads it, by HTTP or HTTPS. It may contain credentials.
-	URL string `json:"url"`
-	// SHA256 is the hash of the encrypted file, Key the key, and IV the initial counter, all in hexadecimal.
-	SHA256 string `json:"sha256"`
-	Key    string `json:"key"`
-	IV     string `json:"iv"`
-}
-
-// check returns which field is invalid, or nil. It does not quote values.
-func (r Restore) check() error {
-	at, err := url.Parse(r.URL)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return errors.New("url: must be an absolute URL with the scheme http or https")
-	}
-	for _, f := range []struct {
-		name, value string
-		bytes       int
-	}{{"sha256", r.SHA256, sha256.Size}, {"key", r.Key, 32}, {"iv", r.IV, aes.BlockSize}} {
-		if b, err := hex.DecodeString(f.value); err != nil || len(b) != f.bytes {
-			return fmt.Errorf("%s: must have %d hexadecimal digits", f.name, 2*f.bytes)
-		}
-	}
-	return nil
-}
+type Restore struct{ restorescript.Config }
 
 // readRestore sets what the data does with etcd's data directory before kubeadm runs. Machines without etcd do not use it.
 func (d *Data) readRestore(commands []string, files map[string]string, init *configuration) {
 	kubeadm := slices.IndexFunc(commands, kubeadmLine.MatchString)
-	run := slices.IndexFunc(commands, func(c string) bool { return strings.TrimSpace(c) == restoreCommand })
+	run := slices.IndexFunc(commands, restoreLine.MatchString)
 	if d.Problem != "" || !d.ControlPlane || len(d.ExternalEtcd) > 0 || run < 0 || kubeadm >= 0 && kubeadm < run {
 		return
 	}
 	text, ok := files[restorePath]
 	if _, script := files[restoreScriptPath]; !script || !ok {
-		d.Problem = fmt.Sprintf("the bootstrap data runs %q, but does not have both %s and %s", restoreCommand, restoreScriptPath,
+		d.Problem = fmt.Sprintf("the bootstrap data runs %q, but does not have both %s and %s", commands[run], restoreScriptPath,
 			restorePath)
 		return
 	}
-	r, err := parseRestore(text)
+	config, err := restorescript.Parse(text)
 	line := ""
 	if kubeadm >= 0 {
 		line = commands[kubeadm]
@@ -99,19 +79,16 @@ func (d *Data) readRestore(commands []string, files map[string]string, init *con
 	case d.Action == Join:
 		d.Problem = "kubeadm join fails: etcd starts with the data in /var/lib/etcd, and does not join the cluster"
 	default:
-		d.Restore = r
+		d.Restore = &Restore{config}
 	}
 }
 
-// parseRestore parses the configuration of the script. Errors do not quote it.
-func parseRestore(text string) (*Restore, error) {
-	r := &Restore{}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(r) != nil {
-		return nil, errors.New("it is not a JSON object with the fields url, sha256, key and iv")
+// restoring returns d, of data whose kubeadm has no configuration until the script has succeeded.
+func restoring(d Data) Data {
+	if d.Problem == "" && d.Restore == nil {
+		d.Problem = "kubeadm fails: " + initPath + " does not exist, because no command before kubeadm moves " + restoringPath + " there"
 	}
-	return r, r.check()
+	return d
 }
 
 // ignoresDirectory reports whether kubeadm ignores its check that etcd's data directory is empty, by its command line or configuration.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"sigs.k8s.io/cluster-api/backup/restorescript"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd/database"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd/database/databasetest"
@@ -19,7 +20,7 @@ import (
 )
 
 func goodRestore() Restore {
-	return Restore{URL: "http://example.com/backup", SHA256: strings.Repeat("ab", 32), Key: databasetest.Key, IV: databasetest.IV}
+	return Restore{restorescript.Config{URL: "http://example.com/backup", SHA256: strings.Repeat("ab", 32), Key: databasetest.Key, IV: databasetest.IV}}
 }
 
 const goodJSON = `{"url": "http://example.com/backup", "sha256": "abababababababababababababababababababababababababababababababab", ` +
@@ -34,8 +35,8 @@ func TestReadRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const script = "- {path: /run/cluster-api/restore.sh, content: 'exit 7'}\n"
-	const run, initialize = "/bin/sh /run/cluster-api/restore.sh", "kubeadm init --config /run/kubeadm/kubeadm.yaml"
+	const script = "- {path: /etc/cluster-api/restore.sh, content: 'exit 7'}\n"
+	const run, initialize = "/bin/sh /etc/cluster-api/restore.sh", "kubeadm init --config /run/kubeadm/kubeadm.yaml"
 	const ignoring = initialize + " --ignore-preflight-errors=Swap,DirAvailable--var-lib-etcd && echo success"
 	cloudConfig := func(files, config, kind string, commands ...string) string {
 		path := map[bool]string{true: initPath, false: joinPath}[kind == "init"]
@@ -47,7 +48,7 @@ func TestReadRestore(t *testing.T) {
 		}
 		return text
 	}
-	file := func(text string) string { return "- {path: /run/cluster-api/restore.json, content: '" + text + "'}\n" }
+	file := func(text string) string { return "- {path: /etc/cluster-api/restore.json, content: '" + text + "'}\n" }
 	const plain = "kind: ClusterConfiguration"
 	join := "kind: JoinConfiguration\ndiscovery: {file: {}}\n"
 	good := goodRestore()
@@ -82,8 +83,8 @@ func TestReadRestore(t *testing.T) {
 			data: cloudConfig(script+file(goodJSON), "kind: ClusterConfiguration\netcd: {external: {endpoints: [x]}}", "init", run, initialize)},
 		{reason: "Ignition", format: "ignition", want: &good, data: strings.Replace(
 			document("eval '\n"+run+"\n'\nkubeadm init --config /etc/kubeadm.yml --ignore-preflight-errors DirAvailable--var-lib-etcd", plain, string(pair.Certificate)),
-			`"files":[`, `"files":[{"filesystem":"root","path":"/run/cluster-api/restore.sh","contents":{"source":"data:,x"}},`+
-				`{"filesystem":"root","path":"/run/cluster-api/restore.json","contents":{"source":"data:,`+strings.ReplaceAll(strings.ReplaceAll(goodJSON, `"`, "%22"), " ", "%20")+`"}},`, 1)},
+			`"files":[`, `"files":[{"filesystem":"root","path":"/etc/cluster-api/restore.sh","contents":{"source":"data:,x"}},`+
+				`{"filesystem":"root","path":"/etc/cluster-api/restore.json","contents":{"source":"data:,`+strings.ReplaceAll(strings.ReplaceAll(goodJSON, `"`, "%22"), " ", "%20")+`"}},`, 1)},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			d, err := Read([]byte(test.data), test.format)
@@ -168,7 +169,7 @@ func TestFetch(t *testing.T) {
 		{"a file that is no archive", server.URL + "/garbage", garbageSum, databasetest.Key, "not a gzipped tar"},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
-			d, err := Restore{URL: test.url, SHA256: test.sum, Key: test.key, IV: databasetest.IV}.Fetch(t.Context())
+			d, err := Restore{restorescript.Config{URL: test.url, SHA256: test.sum, Key: test.key, IV: databasetest.IV}}.Fetch(t.Context())
 			if test.want == "" {
 				if err != nil || len(d.Content.Objects) != 1 {
 					t.Fatalf("%+v, %v", d, err)

@@ -99,9 +99,9 @@ func objects(g *cloud.Group) map[string]string {
 
 // restoreData is bootstrap data of kubeadm init that restores the backup.
 func (w *lostWorld) restoreData(sum string) string {
-	return w.initData() + fmt.Sprintf("  - {path: /run/cluster-api/restore.sh, content: 'exit 7'}\n"+
-		"  - {path: /run/cluster-api/restore.json, content: '{\"url\": %q, \"sha256\": %q, \"key\": %q, \"iv\": %q}'}\n", w.url, sum,
-		databasetest.Key, databasetest.IV) + "runcmd:\n  - /bin/sh /run/cluster-api/restore.sh\n" +
+	return w.initData() + fmt.Sprintf("  - {path: /etc/cluster-api/restore.sh, content: 'exit 7'}\n"+
+		"  - {path: /etc/cluster-api/restore.json, content: '{\"url\": %q, \"sha256\": %q, \"key\": %q, \"iv\": %q}'}\n", w.url, sum,
+		databasetest.Key, databasetest.IV) + "runcmd:\n  - /bin/sh /etc/cluster-api/restore.sh\n" +
 		"  - kubeadm init --config /run/kubeadm/kubeadm.yaml --ignore-preflight-errors=DirAvailable--var-lib-etcd\n"
 }
 
