@@ -16,12 +16,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backup"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/policy"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -31,6 +33,7 @@ import (
 // flags are the flags of this component.
 type flags struct {
 	stores, policies, backups int
+	rotations                 int
 	bytesPerSecond            int
 	dataDir, workDir          string
 	workloads                 remote.Flags
@@ -40,6 +43,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.stores, "backupstore-concurrency", 5, "Number of BackupStores to process at the same time")
 	fs.IntVar(&f.policies, "etcdbackuppolicy-concurrency", 5, "Number of EtcdBackupPolicies to process at the same time")
 	fs.IntVar(&f.backups, "etcdbackup-concurrency", 10, "Number of EtcdBackups to make or verify at the same time")
+	fs.IntVar(&f.rotations, "certificateauthorityrotation-concurrency", 5,
+		"Number of CertificateAuthorityRotations to process at the same time")
 	fs.IntVar(&f.bytesPerSecond, "backup-rate-limit", 50<<20, "Number of bytes per second that are read from one etcd member")
 	fs.StringVar(&f.dataDir, "data-dir", "",
 		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
@@ -60,10 +65,10 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
 		Name:             "capi-fleet-controller",
-		Purpose:          "The fleet provider: backs up the etcd of workload clusters.",
+		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and rotates their certificate authorities.",
 		Namespace:        "capi-fleet-system",
 		LeaderElectionID: "controller-leader-election-capi-fleet",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, fleetv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, controlplanev1.AddToScheme, fleetv1.AddToScheme},
 		AddConverted:     conversion.AddToScheme,
 		Conversions:      conversion.New(nil),
 		AddFlags:         f.register,
@@ -96,6 +101,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
 		backup.Setup(ctx, mgr, backup.Options{
 			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work,
+		}),
+		rotation.Setup(ctx, mgr, rotation.Options{
+			Concurrency: f.rotations, Filter: filter,
+			Connect: func(ctx context.Context, cluster types.NamespacedName) (rotation.Workload, error) {
+				return connector.Dial(ctx, cluster)
+			},
 		}),
 	)
 }

@@ -129,6 +129,14 @@ type RotationStep struct {
 	// +optional
 	RolloutTime *metav1.Time `json:"rolloutTime,omitempty"`
 
+	// rollouts is how often the control plane has been told to replace its Machines in this step.
+	// +optional
+	Rollouts *int32 `json:"rollouts,omitempty"`
+
+	// workersRolloutTime is set when the control plane was complete: other Machines that were created before it are replaced.
+	// +optional
+	WorkersRolloutTime *metav1.Time `json:"workersRolloutTime,omitempty"`
+
 	// controlPlane counts the Machines of the control plane.
 	// +optional
 	ControlPlane *RotatedMachines `json:"controlPlane,omitempty"`
@@ -194,6 +202,16 @@ type CertificateAuthorityRotation struct {
 	// status is the observed state.
 	// +optional
 	Status CertificateAuthorityRotationStatus `json:"status,omitempty,omitzero"`
+}
+
+// Step returns a step, nil if it has not begun.
+func (r *CertificateAuthorityRotation) Step(name string) *RotationStep {
+	for i := range r.Status.Steps {
+		if r.Status.Steps[i].Name == name {
+			return &r.Status.Steps[i]
+		}
+	}
+	return nil
 }
 
 // GetConditions returns the conditions.
