@@ -52,7 +52,7 @@ type Endpoint struct {
 	own map[string]*identity
 	// turn counts connections, which API servers get in turn.
 	turn  int
-	conns    map[*conn]struct{}
+	conns map[*conn]struct{}
 	// large limits concurrent large responses.
 	large chan struct{}
 }

@@ -64,7 +64,9 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 }
 
 // pins reports whether a CA is one of those in caCertHashes.
-func (d Data) pins(ca *x509.Certificate) bool { return slices.Contains(d.CAHashes, pki.PublicKeyHash(ca)) }
+func (d Data) pins(ca *x509.Certificate) bool {
+	return slices.Contains(d.CAHashes, pki.PublicKeyHash(ca))
+}
 
 // checkToken checks that a bootstrap token is valid for discovery and authentication.
 func checkToken(g *cloud.Group, token string, now time.Time) error {

@@ -83,7 +83,9 @@ func (i Issuer) ForServer(ctx context.Context, cluster types.NamespacedName, e *
 	return nil
 }
 
-func (a Authorities) source() string { return strings.TrimSpace(a.Cluster) + "\n" + strings.TrimSpace(a.Etcd) }
+func (a Authorities) source() string {
+	return strings.TrimSpace(a.Cluster) + "\n" + strings.TrimSpace(a.Etcd)
+}
 
 // certificates returns the certificates of a CA in PEM.
 func (i Issuer) certificates(ctx context.Context, cluster types.NamespacedName, purpose pki.Purpose) (string, error) {
