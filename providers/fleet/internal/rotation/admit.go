@@ -145,8 +145,9 @@ func ownCertificates(s *scope) string {
 		return fmt.Sprintf("KubeadmControlPlane %s has certificatesDir %s: its machines do not use the Secrets of the Cluster", s.controlPlane.Name, dir)
 	}
 	for _, arg := range config.ControllerManager.ExtraArgs {
-		if strings.HasPrefix(arg.Name, "cluster-signing-") && strings.HasSuffix(arg.Name, "-file") && s.rotates(fleetv1.ClusterCA) {
-			return fmt.Sprintf("KubeadmControlPlane %s sets --%s of kube-controller-manager: certificates are not signed by the cluster's CA. "+
+		signs := strings.HasPrefix(arg.Name, "cluster-signing-") && strings.HasSuffix(arg.Name, "-file")
+		if (signs || arg.Name == "root-ca-file") && s.rotates(fleetv1.ClusterCA) {
+			return fmt.Sprintf("KubeadmControlPlane %s sets --%s of kube-controller-manager, which then does not use the cluster's CA. "+
 				"Remove it, or leave ClusterCA out of spec.authorities", s.controlPlane.Name, arg.Name)
 		}
 	}

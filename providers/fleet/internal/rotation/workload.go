@@ -112,14 +112,18 @@ func (c *Controller) kubeconfigFollows(ctx context.Context, s *scope, name strin
 	if !contains(trusts, change.New.Certificate) {
 		return false, nil
 	}
-	if name != fleetv1.DropOldStep {
-		return contains(trusts, change.Old), nil
+	if name != fleetv1.DropOldStep && !contains(trusts, change.Old) {
+		return false, nil
+	}
+	signer := change.New.Certificate
+	if name == fleetv1.TrustBothStep {
+		signer = change.Old
 	}
 	user := config.AuthInfos[in.AuthInfo]
 	if user == nil || len(user.ClientCertificateData) == 0 {
 		return true, nil // It authenticates in another way.
 	}
-	return issuedBy(user.ClientCertificateData, change.New.Certificate), nil
+	return issuedBy(user.ClientCertificateData, signer), nil
 }
 
 // issuedBy reports whether a certificate was issued by a CA.

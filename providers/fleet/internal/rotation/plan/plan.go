@@ -138,6 +138,8 @@ func controlPlane(f Facts) (Action, string) {
 		return RestartControlPlane, ""
 	case !m.done():
 		return Await, m.progress("control plane")
+	case f.Outdated && f.Rollouts > f.Needed+1:
+		return Await, "the bootstrap provider to write the certificates of the Secrets on new Machines: see its version and its logs"
 	case f.Outdated:
 		return Mark, ""
 	case !f.Inspected:
