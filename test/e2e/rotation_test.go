@@ -117,7 +117,7 @@ func TestRotation(t *testing.T) {
 		Cluster: filepath.Join(dir, "cluster-template-development.yaml"), Class: filepath.Join(dir, "clusterclass-quick-start.yaml"),
 	}
 	w.Class(template)
-	cluster := w.Generated(template, "rotated", older, 3, 2)
+	cluster := w.Generated(template, "rotated", older, 3, 1)
 	cluster.Spec.Topology.Workers.MachinePools = nil
 	networkSet(t, w, cluster)
 	if result := w.Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", w.Kubeconfig, "--addon", "fleet", "--wait-providers"); result.Failed {
@@ -128,9 +128,9 @@ func TestRotation(t *testing.T) {
 	api, err := client.New(w.Config, client.Options{Scheme: scheme})
 	testenv.Must(t, err)
 	var c *journey.Subject
-	stage(t, "3 control plane machines and 2 workers", func() {
+	stage(t, "3 control plane machines and 1 worker", func() {
 		c = subject(t, w, cluster)
-		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), c.WorkloadMatches)
+		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(1), c.WorkloadMatches)
 	})
 	before := c.Snapshot()
 	r := &rotation{t: t, api: api, c: c, obj: &fleetv1.CertificateAuthorityRotation{
@@ -149,7 +149,7 @@ func TestRotation(t *testing.T) {
 		current.end(15 * time.Second)
 	}
 	c.Reconnect()
-	c.Eventually("the Cluster is ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), c.WorkloadMatches,
+	c.Eventually("the Cluster is ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(1), c.WorkloadMatches,
 		journey.NewMachines(func(p *journey.Snapshot) []clusterv1.Machine { return p.Machines.Items }, before))
 	if err := connected(old, func(api kubernetes.Interface) error {
 		_, err := api.Discovery().ServerVersion()

@@ -115,7 +115,7 @@ func TestRotation(t *testing.T) {
 	old := v.kubeconfig(c.Name)
 	r := &fleetv1.CertificateAuthorityRotation{ObjectMeta: v.meta("all"), Spec: fleetv1.CertificateAuthorityRotationSpec{ClusterName: c.Name}}
 	v.create(r)
-	v.settled(r, fleetv1.OperationCompletedCondition, "False NotConfirmed", "15 new Machines")
+	v.settled(r, fleetv1.OperationCompletedCondition, "False NotConfirmed", "18 new Machines")
 	confirmed := r.DeepCopy()
 	confirmed.Spec.Confirm = c.Name
 	testenv.Must(t, v.api.Patch(t.Context(), confirmed, client.MergeFrom(r)))

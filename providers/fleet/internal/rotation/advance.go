@@ -141,6 +141,8 @@ func (c *Controller) facts(ctx context.Context, s *scope, name string, known lea
 	}
 	if mark != nil {
 		f.Rollouts = int(ptr.Deref(mark.Rollouts, 0))
+		// Workers are replaced after that.
+		f.Inspected, f.Settled = f.Inspected || mark.WorkersRolloutTime != nil, f.Settled || mark.WorkersRolloutTime != nil
 	}
 	var err error
 	if f.Published && f.ControlPlane.Since.IsZero() {

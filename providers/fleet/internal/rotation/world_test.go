@@ -68,7 +68,7 @@ func newWorld(t *testing.T, change ...func(obj client.Object)) *world {
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: b.Meta(controlPlaneKind, "cp")}
 	kcp.Spec.Replicas, kcp.Spec.Version = n, "v1.36.3"
 	kcp.Status = controlplanev1.KubeadmControlPlaneStatus{Replicas: n, ReadyReplicas: n, AvailableReplicas: n, UpToDateReplicas: n}
-	kcp.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	kcp.Status.Initialization.ControlPlaneInitialized, kcp.Status.ObservedGeneration = ptr.To(true), kcp.Generation
 	md := b.MachineDeployment("md", func(d *clusterv1.MachineDeployment) { d.Spec.Replicas = ptr.To[int32](workers) })
 	objects := []client.Object{cluster, kcp, md, newRotation()}
 	for _, purpose := range pki.OfControlPlane(false) {

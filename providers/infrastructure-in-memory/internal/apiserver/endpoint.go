@@ -179,7 +179,7 @@ func (e *Endpoint) Host(version string) {
 	e.hosted = version
 	e.mu.Unlock()
 	if last {
-		e.disconnect()
+		e.disconnect(all)
 	}
 }
 
@@ -198,15 +198,17 @@ func (e *Endpoint) HasServer(machine string) bool {
 	return runs
 }
 
-// StopServer removes the API server of a machine. Without API servers, open connections are closed.
+// StopServer removes the API server of a machine. Without API servers, open connections are closed; those to a server with credentials of
+// its own always.
 func (e *Endpoint) StopServer(machine string) {
 	e.mu.Lock()
 	delete(e.servers, machine)
+	own := e.own[machine]
 	delete(e.own, machine)
 	last := len(e.servers) == 0 && e.hosted == ""
 	e.mu.Unlock()
-	if last {
-		e.disconnect()
+	if last || own != nil {
+		e.disconnect(func(c *conn) bool { return last || c.server.Load() == own })
 	}
 }
 
@@ -272,7 +274,7 @@ func (e *Endpoint) Close() error {
 	e.server.remove(e)
 	e.server.observer.ForgetCluster(e)
 	err := e.socket.Close()
-	e.disconnect()
+	e.disconnect(all)
 	if err != nil {
 		return fmt.Errorf("close endpoint of %s: %w", e.group.Key(), err)
 	}
@@ -306,11 +308,17 @@ func (e *Endpoint) forget(c *conn) {
 	delete(e.conns, c)
 }
 
-func (e *Endpoint) disconnect() {
+// all chooses all connections.
+func all(*conn) bool { return true }
+
+// disconnect closes the connections that are chosen.
+func (e *Endpoint) disconnect(chosen func(*conn) bool) {
 	e.mu.RLock()
 	open := make([]*conn, 0, len(e.conns))
 	for c := range e.conns {
-		open = append(open, c)
+		if chosen(c) {
+			open = append(open, c)
+		}
 	}
 	e.mu.RUnlock()
 	for _, c := range open {
