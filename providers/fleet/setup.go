@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/policy"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/recovery"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/restore"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -40,6 +41,7 @@ import (
 type flags struct {
 	stores, policies, backups int
 	restores, recoveries      int
+	rotations                 int
 	bytesPerSecond            int
 	dataDir, workDir          string
 	allowLocal                bool
@@ -52,6 +54,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.backups, "etcdbackup-concurrency", 10, "Number of EtcdBackups to make or verify at the same time")
 	fs.IntVar(&f.restores, "controlplanerestore-concurrency", 5, "Number of ControlPlaneRestores to process at the same time")
 	fs.IntVar(&f.recoveries, "controlplanerecovery-concurrency", 5, "Number of ControlPlaneRecoveries to process at the same time")
+	fs.IntVar(&f.rotations, "certificateauthorityrotation-concurrency", 5,
+		"Number of CertificateAuthorityRotations to process at the same time")
 	fs.IntVar(&f.bytesPerSecond, "backup-rate-limit", 50<<20, "Number of bytes per second that are read from one etcd member")
 	fs.StringVar(&f.dataDir, "data-dir", "",
 		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
@@ -75,7 +79,7 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
 		Name:             "capi-fleet-controller",
-		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and restores and recovers their control planes.",
+		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and restores and recovers their control planes, and rotates their certificate authorities.",
 		Namespace:        "capi-fleet-system",
 		LeaderElectionID: "controller-leader-election-capi-fleet",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -123,6 +127,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 					return nil, err
 				}
 				return e, nil
+			},
+		}),
+		rotation.Setup(ctx, mgr, rotation.Options{
+			Concurrency: f.rotations, Filter: filter,
+			Connect: func(ctx context.Context, cluster types.NamespacedName) (rotation.Workload, error) {
+				return connector.Dial(ctx, cluster)
 			},
 		}),
 	)

@@ -50,6 +50,13 @@ func (c *Subject) Workload() *Workload {
 	return w
 }
 
+// Reconnect forgets the credentials of the workload cluster, which have changed.
+func (c *Subject) Reconnect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.workload = nil
+}
+
 func (c *Subject) reach(ctx context.Context) (*Workload, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

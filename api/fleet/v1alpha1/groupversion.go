@@ -21,6 +21,8 @@ const (
 	ControlPlaneRestoreKind = "ControlPlaneRestore"
 	// ControlPlaneRecoveryKind is the kind of ControlPlaneRecovery.
 	ControlPlaneRecoveryKind = "ControlPlaneRecovery"
+	// CertificateAuthorityRotationKind is the kind of CertificateAuthorityRotation.
+	CertificateAuthorityRotationKind = "CertificateAuthorityRotation"
 )
 
 // AddToScheme registers the kinds of this package, and their lists, in the scheme.
@@ -35,6 +37,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&EtcdBackupPolicy{}, &EtcdBackupPolicyList{},
 		&ControlPlaneRestore{}, &ControlPlaneRestoreList{},
 		&ControlPlaneRecovery{}, &ControlPlaneRecoveryList{},
+		&CertificateAuthorityRotation{}, &CertificateAuthorityRotationList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

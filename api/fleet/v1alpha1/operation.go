@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -20,6 +23,10 @@ const (
 	// KubeadmConfig, to the name of the Secret in Operation.DataSecret. That Machine runs kubeadm init, although the cluster is
 	// initialized, after it has filled etcd's data directory.
 	RestoreDataAnnotation = "fleet.cluster.x-k8s.io/restore-data"
+	// AuthoritiesAnnotation is set by the kubeadm bootstrap provider on Secrets with the bootstrap data of control plane Machines, to
+	// AuthoritiesOf the certificates of the cluster, etcd and front proxy CAs and the public keys of ServiceAccount tokens, if one of these
+	// files has several. A Machine has been told of all of them then, and that it can start with them.
+	AuthoritiesAnnotation = "fleet.cluster.x-k8s.io/authorities"
 )
 
 // OperationMode is what the controller of a KubeadmControlPlane does during an operation.
@@ -31,6 +38,9 @@ const (
 	// OperationModeRestore creates the first Machine with the data in Operation.DataSecret, if there is no Machine, and is like
 	// OperationModeHold otherwise.
 	OperationModeRestore OperationMode = "Restore"
+	// OperationModeRotate changes nothing: Machines are replaced as usual. It excludes other operations, and the answer tells that the
+	// controller can use Secrets of CAs with several certificates.
+	OperationModeRotate OperationMode = "Rotate"
 )
 
 // Operation is an operation on a control plane, in OperationAnnotation.
@@ -75,11 +85,25 @@ func OperationOf(obj metav1.Object) (*Operation, error) {
 	switch {
 	case o.UID == "" || o.Kind == "" || o.Name == "":
 		return nil, fmt.Errorf("annotation %s: kind, name and uid must be set", OperationAnnotation)
-	case o.Mode == OperationModeHold, o.Mode == OperationModeRestore && o.DataSecret != "":
+	case o.Mode == OperationModeHold, o.Mode == OperationModeRotate, o.Mode == OperationModeRestore && o.DataSecret != "":
 		return o, nil
 	}
-	return nil, fmt.Errorf("annotation %s: mode must be %s, or %s with a dataSecret", OperationAnnotation, OperationModeHold,
-		OperationModeRestore)
+	return nil, fmt.Errorf("annotation %s: mode must be %s or %s, or %s with a dataSecret", OperationAnnotation, OperationModeHold,
+		OperationModeRotate, OperationModeRestore)
+}
+
+// AuthoritiesOf returns the value of AuthoritiesAnnotation for files with certificates and public keys; empty if none has several.
+func AuthoritiesOf(files ...[]byte) string {
+	sum, several := sha256.New(), false
+	for _, file := range files {
+		several = several || bytes.Count(file, []byte("-----BEGIN ")) > 1
+		of := sha256.Sum256(file)
+		sum.Write(of[:])
+	}
+	if !several {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // OperationPhase summarizes an operation, for people.

@@ -63,11 +63,16 @@ func (c *Controller) finishInit(ctx context.Context, s *scope) (step.Result, err
 			return nil, err
 		}
 		cluster.EncryptionAlgorithm = algorithm(certificates)
-		text, err := kubeadmtypes.Init(config, s.initConfiguration(), cluster, cluster.Version)
+		initialize := s.initConfiguration().DeepCopy()
+		additional, err := initBundle(s, certificates, initialize)
+		if err != nil {
+			return nil, err
+		}
+		text, err := kubeadmtypes.Init(config, initialize, cluster, cluster.Version)
 		if err != nil {
 			return nil, mistake{err}
 		}
-		in, err := c.input(ctx, s, certificates, text)
+		in, err := c.input(ctx, s, append(certificates, additional...), text)
 		if err != nil {
 			return nil, err
 		}

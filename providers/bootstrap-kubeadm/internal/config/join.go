@@ -99,6 +99,11 @@ func (c *Controller) joinData(
 	if version == "" {
 		return nil, mistake{fmt.Errorf("%s has no %s, which kubeadm's configuration depends on", s.ownerName(), path)}
 	}
+	additional, err := c.joinBundle(s, certificates, join, version)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, additional...)
 	text, err := kubeadmtypes.Join(join, version)
 	if err != nil {
 		return nil, mistake{err}

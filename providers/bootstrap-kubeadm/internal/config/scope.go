@@ -58,6 +58,8 @@ type scope struct {
 	restored *bootstrapdata.Restore
 	// hash is that of the config of a pool, see specHash.
 	hash string
+	// authorities describes the certificates of CAs in the data of a control plane Machine, see fleetv1.AuthoritiesAnnotation.
+	authorities string
 }
 
 // newScope returns the scope of a config, without its owner.

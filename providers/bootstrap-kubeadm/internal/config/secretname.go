@@ -16,6 +16,7 @@ import (
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
@@ -91,6 +92,9 @@ func (c *Controller) data(ctx context.Context, s *scope) (*corev1.Secret, error)
 func annotate(s *scope, secret *corev1.Secret) {
 	if s.pool != nil {
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, specAnnotation, s.hash)
+	}
+	if s.authorities != "" {
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, fleetv1.AuthoritiesAnnotation, s.authorities)
 	}
 }
 

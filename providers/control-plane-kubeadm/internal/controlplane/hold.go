@@ -19,6 +19,10 @@ import (
 //
 // When the operation has ended, its answer is removed before anything is changed again: the next operation must not take it for its own.
 func hold(_ context.Context, s *scope) (step.Result, error) {
+	if s.operation != nil && s.operation.Mode == fleetv1.OperationModeRotate {
+		s.KCP.Annotations[fleetv1.OperationObservedAnnotation] = s.operation.Token()
+		return step.Done(), nil
+	}
 	if !s.isHeld() {
 		return withoutAnswer(s), nil
 	}
@@ -49,6 +53,8 @@ func holder(kcp *controlplanev1.KubeadmControlPlane) (operation *fleetv1.Operati
 	switch {
 	case err != nil:
 		return nil, fmt.Sprintf("no Machine and no etcd member is changed: %v: correct or remove it", err)
+	case operation != nil && operation.Mode == fleetv1.OperationModeRotate:
+		return operation, "" // It needs the rollouts of the control plane.
 	case operation != nil:
 		return operation, fmt.Sprintf("%s %s holds the control plane: no Machine and no etcd member is changed until it completes or is deleted",
 			operation.Kind, operation.Name)

@@ -150,7 +150,8 @@ func (p *Provider) untilRenewal(expiry time.Time) step.Result {
 	return step.Again(expiry.Add(-pki.RenewKubeconfigBefore).Sub(p.Clock.Now()))
 }
 
-// matches reports whether a kubeconfig trusts all CA certificates, and one of them has signed its client certificate.
+// matches reports whether a kubeconfig trusts all CA certificates, and the first one has signed its client certificate. A rotation makes a
+// CA the first one when all API servers trust it.
 func (a *clusterCA) matches(kubeconfig []byte) bool {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -168,14 +169,12 @@ func (a *clusterCA) matches(kubeconfig []byte) bool {
 	if err != nil {
 		return false
 	}
-	signed := false
 	for _, ca := range a.trusted {
 		if !slices.ContainsFunc(embedded, ca.Equal) {
 			return false
 		}
-		signed = signed || chain[0].CheckSignatureFrom(ca) == nil
 	}
-	return signed
+	return chain[0].CheckSignatureFrom(a.trusted[0]) == nil
 }
 
 // isVerified reports whether these versions of a control plane's Secrets are known to match.

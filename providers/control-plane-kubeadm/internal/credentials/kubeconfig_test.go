@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -120,6 +121,50 @@ func TestKubeconfigFollowsTheCA(t *testing.T) {
 				t.Error("it is renewed again")
 			}
 		})
+	}
+}
+
+// In the second step of a rotation, the other CA signs: the kubeconfig follows before the first one is dropped.
+func TestKubeconfigFollowsTheSigner(t *testing.T) {
+	b := newBench(t)
+	read := func() []byte {
+		t.Helper()
+		if _, err := b.take(t.Context(), "kubeconfig"); err != nil {
+			t.Fatal(err)
+		}
+		return b.secret(t, pki.Kubeconfig).Data[pki.KubeconfigKey]
+	}
+	if _, err := b.take(t.Context(), "certificates"); err != nil {
+		t.Fatal(err)
+	}
+	read()
+	ca := b.secret(t, pki.ClusterCA)
+	old := ca.Data[pki.CertificateKey]
+	next, err := pki.NewCA("", object.Now())
+	testenv.Must(t, err)
+	pair, err := next.PEM()
+	testenv.Must(t, err)
+	for _, step := range []struct {
+		reason string
+		data   map[string][]byte
+		signer []byte
+	}{
+		{"the old one signs", map[string][]byte{pki.CertificateKey: append(bytes.Clone(old), pair.Certificate...), pki.PrivateKeyKey: ca.Data[pki.PrivateKeyKey]}, old},
+		{"the new one signs", map[string][]byte{pki.CertificateKey: append(bytes.Clone(pair.Certificate), old...), pki.PrivateKeyKey: pair.Key}, pair.Certificate},
+		{"only the new one", pair.Data(), pair.Certificate},
+	} {
+		ca = b.secret(t, pki.ClusterCA)
+		ca.Data = step.data
+		testenv.Must(t, b.API.Update(t.Context(), ca))
+		config, err := clientcmd.Load(read())
+		testenv.Must(t, err)
+		chain, err := cert.ParseCertsPEM(config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo].ClientCertificateData)
+		testenv.Must(t, err)
+		signer, err := cert.ParseCertsPEM(step.signer)
+		testenv.Must(t, err)
+		if err := chain[0].CheckSignatureFrom(signer[0]); err != nil {
+			t.Errorf("%s: %v", step.reason, err)
+		}
 	}
 }
 

@@ -52,16 +52,9 @@ func (c *Connector) Connect(ctx context.Context, cluster types.NamespacedName) (
 	if err := c.stacked(ctx, cluster); err != nil {
 		return nil, err
 	}
-	secret := &corev1.Secret{}
-	key := pki.SecretKey(cluster, pki.Kubeconfig)
-	if err := c.Management.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig, Secret %s: %w", key, err)
-	}
-	o := c.Remote
-	o.Clock = c.Clock
-	connection, err := remote.Dial(ctx, secret.Data[pki.KubeconfigKey], o)
+	connection, err := c.Dial(ctx, cluster)
 	if err != nil {
-		return nil, fmt.Errorf("using the kubeconfig, Secret %s: %w", key, err)
+		return nil, err
 	}
 	forward, err := portforward.New(connection.Config, connection.Dialer)
 	if err != nil {
@@ -78,6 +71,22 @@ func (c *Connector) Connect(ctx context.Context, cluster types.NamespacedName) (
 			Clock:    c.Clock,
 		}),
 	}, nil
+}
+
+// Dial prepares a connection to the API server of a Cluster. Nothing is sent yet, and nothing is cached. Close it after use.
+func (c *Connector) Dial(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error) {
+	secret := &corev1.Secret{}
+	key := pki.SecretKey(cluster, pki.Kubeconfig)
+	if err := c.Management.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig, Secret %s: %w", key, err)
+	}
+	o := c.Remote
+	o.Clock = c.Clock
+	connection, err := remote.Dial(ctx, secret.Data[pki.KubeconfigKey], o)
+	if err != nil {
+		return nil, fmt.Errorf("using the kubeconfig, Secret %s: %w", key, err)
+	}
+	return connection, nil
 }
 
 // Close ends all connections.

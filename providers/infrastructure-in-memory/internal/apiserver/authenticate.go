@@ -20,7 +20,7 @@ func authenticate(r *http.Request) *access.User {
 	if c == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return nil
 	}
-	trusted := c.endpoint.trusted()
+	trusted := c.endpoint.trusts(c)
 	if known := c.client.Load(); known != nil && known.by == trusted {
 		return known.user
 	}

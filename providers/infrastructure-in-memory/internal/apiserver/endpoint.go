@@ -29,6 +29,8 @@ type Credentials struct {
 	ClientCAs *x509.CertPool
 	// EtcdClientCAs issue the certificates of etcd's clients.
 	EtcdClientCAs *x509.CertPool
+	// Source identifies the CAs: their certificates in PEM.
+	Source string
 }
 
 // Endpoint is the endpoint of a workload cluster. It serves when it has credentials and at least one server on a living
@@ -46,7 +48,11 @@ type Endpoint struct {
 	servers  map[string]string           // the version of each machine's API server
 	members  map[string]*tls.Certificate // by machine with an etcd member
 	identity *identity
-	conns    map[*conn]struct{}
+	// own are the credentials of machines that were bootstrapped with other CAs than those of identity.
+	own map[string]*identity
+	// turn counts connections, which API servers get in turn.
+	turn  int
+	conns map[*conn]struct{}
 	// large limits concurrent large responses.
 	large chan struct{}
 }
@@ -54,6 +60,7 @@ type Endpoint struct {
 // identity is a cluster's credentials in the form required by connections.
 type identity struct {
 	authority *x509.Certificate
+	source    string
 	clients   *x509.CertPool
 	api       *tls.Config
 	etcd      *tls.Config
@@ -68,6 +75,7 @@ func newEndpoint(s *Server, g *cloud.Group, host string, socket net.Listener) *E
 		socket:  socket,
 		servers: map[string]string{},
 		members: map[string]*tls.Certificate{},
+		own:     map[string]*identity{},
 		conns:   map[*conn]struct{}{},
 		large:   make(chan struct{}, maxLarge),
 	}
@@ -111,8 +119,34 @@ func (e *Endpoint) Version() string {
 // SetCredentials replaces the cluster's credentials. They are used for new connections; clients of existing connections
 // are authenticated again.
 func (e *Endpoint) SetCredentials(c Credentials) {
+	next := e.newIdentity(c)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.identity = next
+}
+
+// SetServerCredentials sets credentials that differ from those of the cluster: those of the API server and the etcd member of one machine,
+// while CAs are rotated. New connections to the cluster get its API servers in turn.
+func (e *Endpoint) SetServerCredentials(machine string, c Credentials) {
+	next := e.newIdentity(c)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.own[machine] = next
+}
+
+// HasSource reports whether the API server of a machine has credentials of these CAs, or the cluster has.
+func (e *Endpoint) HasSource(machine, source string) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if own := e.own[machine]; own != nil {
+		return own.source == source
+	}
+	return e.identity != nil && e.identity.source == source
+}
+
+func (e *Endpoint) newIdentity(c Credentials) *identity {
 	serving := c.Serving
-	next := &identity{authority: c.Authority, clients: c.ClientCAs}
+	next := &identity{authority: c.Authority, clients: c.ClientCAs, source: c.Source}
 	next.api = &tls.Config{
 		MinVersion:             tls.VersionTLS12,
 		NextProtos:             protocols,
@@ -134,9 +168,7 @@ func (e *Endpoint) SetCredentials(c Credentials) {
 			return nil, errors.New("no such etcd member")
 		},
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.identity = next
+	return next
 }
 
 // Host starts or upgrades an API server of this version that does not run on a machine, for a hosted control plane. An empty
@@ -147,7 +179,7 @@ func (e *Endpoint) Host(version string) {
 	e.hosted = version
 	e.mu.Unlock()
 	if last {
-		e.disconnect()
+		e.disconnect(all)
 	}
 }
 
@@ -166,14 +198,17 @@ func (e *Endpoint) HasServer(machine string) bool {
 	return runs
 }
 
-// StopServer removes the API server of a machine. Without API servers, open connections are closed.
+// StopServer removes the API server of a machine. Without API servers, open connections are closed; those to a server with credentials of
+// its own always.
 func (e *Endpoint) StopServer(machine string) {
 	e.mu.Lock()
 	delete(e.servers, machine)
+	own := e.own[machine]
+	delete(e.own, machine)
 	last := len(e.servers) == 0 && e.hosted == ""
 	e.mu.Unlock()
-	if last {
-		e.disconnect()
+	if last || own != nil {
+		e.disconnect(func(c *conn) bool { return last || c.server.Load() == own })
 	}
 }
 
@@ -239,7 +274,7 @@ func (e *Endpoint) Close() error {
 	e.server.remove(e)
 	e.server.observer.ForgetCluster(e)
 	err := e.socket.Close()
-	e.disconnect()
+	e.disconnect(all)
 	if err != nil {
 		return fmt.Errorf("close endpoint of %s: %w", e.group.Key(), err)
 	}
@@ -273,11 +308,17 @@ func (e *Endpoint) forget(c *conn) {
 	delete(e.conns, c)
 }
 
-func (e *Endpoint) disconnect() {
+// all chooses all connections.
+func all(*conn) bool { return true }
+
+// disconnect closes the connections that are chosen.
+func (e *Endpoint) disconnect(chosen func(*conn) bool) {
 	e.mu.RLock()
 	open := make([]*conn, 0, len(e.conns))
 	for c := range e.conns {
-		open = append(open, c)
+		if chosen(c) {
+			open = append(open, c)
+		}
 	}
 	e.mu.RUnlock()
 	for _, c := range open {
@@ -285,18 +326,41 @@ func (e *Endpoint) disconnect() {
 	}
 }
 
-// tlsConfig returns the TLS configuration for a client: that of an etcd member, by server name, or of the API server.
-func (e *Endpoint) tlsConfig(serverName string) (*tls.Config, error) {
+// tlsConfig returns the TLS configuration for a connection: that of an etcd member, by server name, or of an API server.
+func (e *Endpoint) tlsConfig(c *conn, serverName string) (*tls.Config, error) {
 	isMember := e.member(serverName) != nil
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	switch {
-	case e.identity == nil:
+	dead := e.group.Faults().DeadMachines
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.identity == nil {
 		return nil, fmt.Errorf("cluster %s has no credentials yet", e.group.Key())
-	case isMember:
-		return e.identity.etcd, nil
 	}
-	return e.identity.api, nil
+	machine := strings.TrimPrefix(serverName, etcdPrefix)
+	if !isMember {
+		machine = e.nextServer(dead)
+	}
+	chosen := e.identity
+	if own := e.own[machine]; own != nil {
+		chosen = own
+	}
+	c.server.Store(chosen)
+	if isMember {
+		return chosen.etcd, nil
+	}
+	return chosen.api, nil
+}
+
+// nextServer returns the machine whose API server gets the next connection. The caller holds the lock.
+func (e *Endpoint) nextServer(dead []string) string {
+	if len(e.own) == 0 {
+		return "" // All are the same.
+	}
+	alive := slices.DeleteFunc(slices.Sorted(maps.Keys(e.servers)), func(machine string) bool { return slices.Contains(dead, machine) })
+	if len(alive) == 0 {
+		return ""
+	}
+	e.turn++
+	return alive[e.turn%len(alive)]
 }
 
 // member returns the serving certificate of the etcd member with a server name, or nil.
@@ -313,5 +377,18 @@ func (e *Endpoint) member(serverName string) *tls.Certificate {
 func (e *Endpoint) trusted() *identity {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
+	return e.identity
+}
+
+// trusts returns the credentials of the API server behind a connection: those of its machine, or the cluster's current ones.
+func (e *Endpoint) trusts(c *conn) *identity {
+	server := c.server.Load()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, own := range e.own {
+		if own == server {
+			return own
+		}
+	}
 	return e.identity
 }

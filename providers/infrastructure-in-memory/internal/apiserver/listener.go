@@ -14,6 +14,8 @@ type conn struct {
 	endpoint *Endpoint
 	// client is the user of the client's certificate, once verified.
 	client atomic.Pointer[verified]
+	// server are the credentials of the API server that answers, if they were set when the connection was opened.
+	server atomic.Pointer[identity]
 	once   sync.Once
 }
 

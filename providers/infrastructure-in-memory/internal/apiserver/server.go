@@ -102,7 +102,7 @@ func New(o Options) *Server {
 				if !ok {
 					return nil, errors.New("connection without endpoint")
 				}
-				return c.endpoint.tlsConfig(hello.ServerName)
+				return c.endpoint.tlsConfig(c, hello.ServerName)
 			},
 		},
 		ConnContext:       withConn,

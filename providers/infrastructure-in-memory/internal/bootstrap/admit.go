@@ -25,8 +25,8 @@ type Cluster struct {
 	Group *cloud.Group
 	// Answers reports whether its API server responds.
 	Answers bool
-	// CA issued the API server's certificate; nil if there is none yet.
-	CA *x509.Certificate
+	// CAs are those by which machines recognize the API servers; empty if there is none yet.
+	CAs []*x509.Certificate
 }
 
 // Check returns why kubeadm fails on a machine of this name, or nil. Unknown data never fails.
@@ -37,10 +37,10 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 	if d.Action != Join {
 		return nil
 	}
-	if !c.Answers || c.CA == nil {
+	if !c.Answers || len(c.CAs) == 0 {
 		return errors.New("couldn't validate the identity of the API server: it does not respond")
 	}
-	if len(d.CAHashes) > 0 && !slices.Contains(d.CAHashes, pki.PublicKeyHash(c.CA)) {
+	if len(d.CAHashes) > 0 && !slices.ContainsFunc(c.CAs, d.pins) {
 		return errors.New("couldn't validate the identity of the API server: its CA does not match any of caCertHashes")
 	}
 	if d.Token != "" {
@@ -61,6 +61,11 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// pins reports whether a CA is one of those in caCertHashes.
+func (d Data) pins(ca *x509.Certificate) bool {
+	return slices.Contains(d.CAHashes, pki.PublicKeyHash(ca))
 }
 
 // checkToken checks that a bootstrap token is valid for discovery and authentication.

@@ -68,6 +68,9 @@ type Data struct {
 	CAHashes []string `json:"caHashes,omitempty"`
 	// CAHash is the hash of the CA in the data, empty if there is none.
 	CAHash string `json:"caHash,omitempty"`
+	// CA and EtcdCA are the certificates of the cluster and etcd CAs in PEM, of a control plane. The first one signs.
+	CA     string `json:"ca,omitempty"`
+	EtcdCA string `json:"etcdCA,omitempty"`
 	// ExternalEtcd are the endpoints of external etcd in the configuration of an initializing machine.
 	ExternalEtcd []string `json:"externalEtcd,omitempty"`
 	// EtcdTag is the image tag of etcd in the configuration of an initializing machine.
@@ -192,7 +195,7 @@ func ofKubeadm(files map[string]string, text string, initializes bool) (Data, ma
 	if err != nil {
 		return Data{Problem: "kubeadm cannot parse its configuration: invalid YAML"}, nil
 	}
-	d := Data{Action: Join, CAHash: hashOf(files[caPath])}
+	d := Data{Action: Join, CAHash: hashOf(files[caPath]), CA: files[caPath], EtcdCA: files[etcdCAPath]}
 	d.EtcdClient = files[etcdCAPath] != "" && files[etcdClientPath] != "" && files[etcdClientKeyPath] != ""
 	if initializes {
 		d.Action, d.ControlPlane = Init, true

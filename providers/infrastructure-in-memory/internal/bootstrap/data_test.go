@@ -87,6 +87,10 @@ func TestRead(t *testing.T) {
 				}
 				return
 			}
+			if (got.CA != "") != (got.CAHash != "") {
+				t.Errorf("%s: hash %q of CA %q", tt.reason, got.CAHash, got.CA)
+			}
+			got.CA = ""
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

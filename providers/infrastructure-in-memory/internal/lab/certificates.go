@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,27 +46,75 @@ func (i Issuer) ForAPIServer(ctx context.Context, cluster types.NamespacedName, 
 	if e.HasCredentials() {
 		return nil
 	}
-	ca, err := i.CA(ctx, cluster, pki.ClusterCA)
-	if err != nil {
+	trusted := Authorities{}
+	var err error
+	if trusted.Cluster, err = i.certificates(ctx, cluster, pki.ClusterCA); err != nil {
 		return err
 	}
-	serving, err := i.Serving(ca, e, "kube-apiserver", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
-	if err != nil {
-		return err
-	}
-	credentials := apiserver.Credentials{
-		Serving: serving, Authority: ca.Certificate, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool(),
-	}
-	credentials.ClientCAs.AddCert(ca.Certificate)
 	if stackedEtcd {
-		etcdCA, err := i.CA(ctx, cluster, pki.EtcdCA)
-		if err != nil {
+		if trusted.Etcd, err = i.certificates(ctx, cluster, pki.EtcdCA); err != nil {
 			return err
 		}
-		credentials.EtcdClientCAs.AddCert(etcdCA.Certificate)
+	}
+	credentials, err := i.credentials(ctx, cluster, e, trusted)
+	if err != nil {
+		return err
 	}
 	e.SetCredentials(credentials)
 	return nil
+}
+
+// Authorities are the certificates of CAs in PEM. The first one of each signs, and all are trusted. Without etcd on the machines of the
+// cluster, its CA is empty.
+type Authorities struct{ Cluster, Etcd string }
+
+// ForServer sets the credentials of one machine, if it was bootstrapped with other CAs than those of the endpoint, as while CAs are rotated.
+// Its certificates are issued when it starts: the key of their CA must be in the Secret. After a restart of this process, it may be gone:
+// then the current CA issues them.
+func (i Issuer) ForServer(ctx context.Context, cluster types.NamespacedName, e *apiserver.Endpoint, machine string, a Authorities) error {
+	if a.Cluster == "" || e.HasSource(machine, a.source()) {
+		return nil
+	}
+	credentials, err := i.credentials(ctx, cluster, e, a)
+	if err != nil {
+		return err
+	}
+	e.SetServerCredentials(machine, credentials)
+	return nil
+}
+
+func (a Authorities) source() string {
+	return strings.TrimSpace(a.Cluster) + "\n" + strings.TrimSpace(a.Etcd)
+}
+
+// certificates returns the certificates of a CA in PEM.
+func (i Issuer) certificates(ctx context.Context, cluster types.NamespacedName, purpose pki.Purpose) (string, error) {
+	secret := &corev1.Secret{}
+	key := pki.SecretKey(cluster, purpose)
+	if err := i.Secrets.Get(ctx, key, secret); err != nil {
+		return "", fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	pair, err := pki.PairFrom(secret)
+	return string(pair.Certificate), err
+}
+
+func (i Issuer) credentials(
+	ctx context.Context, cluster types.NamespacedName, e *apiserver.Endpoint, a Authorities,
+) (apiserver.Credentials, error) {
+	ca, err := i.CA(ctx, cluster, pki.ClusterCA)
+	if err != nil {
+		return apiserver.Credentials{}, err
+	}
+	serving, err := i.Serving(ca, e, "kube-apiserver", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	if err != nil {
+		return apiserver.Credentials{}, err
+	}
+	credentials := apiserver.Credentials{
+		Serving: serving, Authority: ca.Certificate, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool(), Source: a.source(),
+	}
+	credentials.ClientCAs.AppendCertsFromPEM([]byte(a.Cluster))
+	credentials.EtcdClientCAs.AppendCertsFromPEM([]byte(a.Etcd))
+	return credentials, nil
 }
 
 // Serving issues a serving certificate for the address of an endpoint and these names.

@@ -8,8 +8,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
@@ -17,6 +21,9 @@ import (
 )
 
 const (
+	// clusterInfoName and clusterInfoKey are the ConfigMap in kube-public that kubeadm init publishes, and its key.
+	clusterInfoName, clusterInfoKey = "cluster-info", "kubeconfig"
+
 	joinersGroup = "system:bootstrappers:kubeadm:default-node-token"
 	corefile     = `.:53 {
     errors
@@ -36,6 +43,7 @@ func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	steps := []func() error{
 		func() error { _, err := store.Ensure(s.group, apiService(s)); return err },
 		func() error { _, err := store.Ensure(s.group, kubeadmConfig(s, version)); return err },
+		func() error { return ensureClusterInfo(s) },
 		func() error { _, err := store.Ensure(s.group, nodeReader()); return err },
 		func() error { _, err := store.Ensure(s.group, nodeReaderBinding()); return err },
 		func() error { _, err := store.Ensure(s.group, proxy); return err },
@@ -83,6 +91,32 @@ func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
 		config += "etcd:\n  local:\n    imageTag: " + string(tag) + "\n"
 	}
 	return &corev1.ConfigMap{ObjectMeta: system(kubeadmConfigName), Data: map[string]string{clusterConfigurationKey: config}}
+}
+
+// ensureClusterInfo creates the ConfigMap by which machines that join recognize the cluster.
+func ensureClusterInfo(s *scope) error {
+	authority := s.endpoint.Authority()
+	if authority == nil {
+		return nil
+	}
+	if _, err := store.Get[corev1.ConfigMap](s.group, metav1.NamespacePublic, clusterInfoName); !apierrors.IsNotFound(err) {
+		return err
+	}
+	trusted, err := cert.EncodeCertificates(authority)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.Write(clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{"": {
+		Server: "https://" + s.cluster.Spec.ControlPlaneEndpoint.String(), CertificateAuthorityData: trusted,
+	}}})
+	if err != nil {
+		return err
+	}
+	_, err = store.Ensure(s.group, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: clusterInfoName},
+		Data:       map[string]string{clusterInfoKey: string(config)},
+	})
+	return err
 }
 
 func nodeReader() *rbacv1.ClusterRole {

@@ -8,6 +8,7 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -21,6 +22,11 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 		return starting(remaining, "the API server")
 	}
 	if err := c.issuer().ForAPIServer(ctx, client.ObjectKeyFromObject(s.cluster), s.endpoint, !s.externalEtcd); err != nil {
+		return step.Done(), err
+	}
+	if err := c.issuer().ForServer(ctx, client.ObjectKeyFromObject(s.cluster), s.endpoint, s.obj.Name, lab.Authorities{
+		Cluster: s.data.CA, Etcd: s.data.EtcdCA,
+	}); err != nil {
 		return step.Done(), err
 	}
 	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {

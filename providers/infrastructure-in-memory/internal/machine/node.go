@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 
@@ -10,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
@@ -88,9 +91,25 @@ func (c *Controller) joins(s *scope) error {
 	found := bootstrap.Cluster{
 		Group:   s.group,
 		Answers: etcdServes && s.endpoint.Serves() && !s.group.Faults().Unresponsive,
-		CA:      s.endpoint.Authority(),
+		CAs:     discoverable(s),
 	}
 	return s.data.Check(found, s.obj.Name, c.Clock.Now())
+}
+
+// discoverable returns the CAs in what kubeadm init has published, or that of the API server if it has published nothing.
+func discoverable(s *scope) []*x509.Certificate {
+	info, err := store.Get[corev1.ConfigMap](s.group, metav1.NamespacePublic, clusterInfoName)
+	if err == nil {
+		if config, err := clientcmd.Load([]byte(info.Data[clusterInfoKey])); err == nil && config.Clusters[""] != nil {
+			if all, err := cert.ParseCertsPEM(config.Clusters[""].CertificateAuthorityData); err == nil {
+				return all
+			}
+		}
+	}
+	if ca := s.endpoint.Authority(); ca != nil {
+		return []*x509.Certificate{ca}
+	}
+	return nil
 }
 
 func nodeUID(obj kinds.Machine) types.UID { return cloud.UID(string(obj.UID), "node") }
