@@ -158,3 +158,21 @@ func restoring(t *testing.T) *bench {
 	b.API.Writes = nil
 	return b
 }
+
+// Deleting a control plane, or its Cluster, does not wait for an operation.
+func TestHeldControlPlaneIsDeleted(t *testing.T) {
+	b, _ := three(t)
+	b.hold(t, operation(fleetv1.OperationModeHold))
+	b.KCP.Annotations[fleetv1.OperationObservedAnnotation] = "operation-uid/Hold"
+	b.deleting()
+	if _, err := b.remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	staying, _ := b.Count(t)
+	if held := b.Held(t); staying != 0 || len(held) != 0 {
+		t.Errorf("%d Machines stay, %q are held", staying, held)
+	}
+	if answer, ok := b.KCP.Annotations[fleetv1.OperationObservedAnnotation]; ok {
+		t.Errorf("the answer is still %q", answer)
+	}
+}
