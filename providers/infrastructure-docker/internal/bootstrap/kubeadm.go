@@ -13,12 +13,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
-// kubeadmFiles are the files that the kubeadm bootstrap provider writes the configuration of kubeadm to. One of them is moved when the data of
-// etcd has been restored.
+// kubeadmFiles are the files that the kubeadm bootstrap provider writes the configuration of kubeadm to.
 func kubeadmFiles() []string {
-	return []string{
-		"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm.yaml.restoring", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml",
-	}
+	return []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml"}
 }
 
 // kubeadmScript is the script that the unit of kubeadm runs in Ignition documents.
