@@ -33,9 +33,9 @@ import (
 // flags are the flags of this component.
 type flags struct {
 	stores, policies, backups, restores int
-	bytesPerSecond            int
-	dataDir, workDir          string
-	workloads                 remote.Flags
+	bytesPerSecond                      int
+	dataDir, workDir                    string
+	workloads                           remote.Flags
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {

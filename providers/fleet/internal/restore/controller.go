@@ -5,18 +5,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
 	"sigs.k8s.io/cluster-api/providers/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
-
-	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // Options configure the controller.
@@ -55,6 +55,8 @@ type Controller struct {
 	serve   func(r *fleetv1.ControlPlaneRestore) string
 	// disk is a place for one snapshot and its data directory at a time.
 	disk chan struct{}
+	// found makes a data directory of a snapshot.
+	found func(ctx context.Context, snapshot, dir string, o etcdsnapshot.Options) error
 }
 
 // Setup adds the controller to a manager.
@@ -70,6 +72,7 @@ func New(clients step.Clients, o Options) *Controller {
 	return &Controller{
 		Clients: clients, opener: o.Opener, connect: o.Connect, workDir: o.WorkDir, serve: o.Serve,
 		holder: hold.Holder{Client: clients.Client, Live: clients.Live}, disk: make(chan struct{}, 1),
+		found: etcdsnapshot.Restore,
 	}
 }
 

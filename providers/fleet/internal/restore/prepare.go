@@ -40,7 +40,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (outcome, error) {
 			return err
 		}
 		data := filepath.Join(dir, "data")
-		err = etcdsnapshot.Restore(ctx, snapshot, data, etcdsnapshot.Options{
+		err = c.found(ctx, snapshot, data, etcdsnapshot.Options{
 			Name: placeholderName, PeerURL: placeholderPeer, BumpRevision: bump, MarkCompacted: true,
 		})
 		if err != nil {
