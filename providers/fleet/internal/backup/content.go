@@ -46,29 +46,32 @@ func (c *Controller) secrets(ctx context.Context, cluster types.NamespacedName) 
 	return all, nil
 }
 
-// objects returns the Cluster and its Machines, as YAML.
-func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]byte, error) {
+// objects returns the Cluster and its Machines, as YAML, and the version of Kubernetes of the Machine with a Node.
+func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster, node string) (all []byte, version string, err error) {
 	of := cluster.DeepCopy()
 	of.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))
-	all, err := document(of)
+	all, err = document(of)
 	if err != nil {
-		return nil, fmt.Errorf("encoding Cluster %s: %w", cluster.Name, err)
+		return nil, "", fmt.Errorf("encoding Cluster %s: %w", cluster.Name, err)
 	}
 	machines := &clusterv1.MachineList{}
 	if err := c.Live.List(ctx, machines, client.InNamespace(cluster.Namespace),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
+		return nil, "", fmt.Errorf("listing Machines: %w", err)
 	}
 	for i := range machines.Items {
 		m := &machines.Items[i]
+		if m.Status.NodeRef.Name == node {
+			version = m.Spec.Version
+		}
 		m.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Machine"))
 		text, err := document(m)
 		if err != nil {
-			return nil, fmt.Errorf("encoding Machine %s: %w", m.Name, err)
+			return nil, "", fmt.Errorf("encoding Machine %s: %w", m.Name, err)
 		}
 		all = append(all, text...)
 	}
-	return all, nil
+	return all, version, nil
 }
 
 // document returns an object as a document of a YAML file, without what only the API server needs.

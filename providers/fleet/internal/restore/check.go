@@ -287,11 +287,8 @@ func (c *Controller) reachable(ctx context.Context, s *scope) error {
 // address returns the URL at which Machines reach an object.
 func (c *Controller) address(ctx context.Context, r *fleetv1.ControlPlaneRestore, in store.Store, key string) (string, error) {
 	url, err := in.URL(ctx, key, lifetime)
-	if !errors.Is(err, store.ErrNoURL) || c.serve == nil {
-		return url, err
+	if errors.Is(err, store.ErrNoURL) && c.server != nil {
+		return c.server.URL(r), nil
 	}
-	if served := c.serve(r); served != "" {
-		return served, nil
-	}
-	return "", err
+	return url, err
 }

@@ -30,8 +30,16 @@ type Options struct {
 	Connect func(ctx context.Context, cluster types.NamespacedName) (ControlPlane, error)
 	// WorkDir is an existing directory for snapshots and data directories.
 	WorkDir string
-	// Serve returns the URL at which Machines reach the data of a restore whose store has no URLs; empty if there is none.
-	Serve func(r *fleetv1.ControlPlaneRestore) string
+	// Server serves data from stores that have no URLs. Nil: such stores are refused.
+	Server Server
+}
+
+// Server serves the data of restores to Machines.
+type Server interface {
+	// URL returns a new URL of the data of a restore.
+	URL(r *fleetv1.ControlPlaneRestore) string
+	// Serves reports whether a URL is one of this process, and not that of an earlier one with another address.
+	Serves(url string) bool
 }
 
 // ControlPlane is a running control plane, while it is in use.
@@ -52,7 +60,7 @@ type Controller struct {
 	holder  hold.Holder
 	connect func(ctx context.Context, cluster types.NamespacedName) (ControlPlane, error)
 	workDir string
-	serve   func(r *fleetv1.ControlPlaneRestore) string
+	server  Server
 	// disk is a place for one snapshot and its data directory at a time.
 	disk chan struct{}
 	// found makes a data directory of a snapshot.
@@ -70,7 +78,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // New returns a Controller.
 func New(clients step.Clients, o Options) *Controller {
 	return &Controller{
-		Clients: clients, opener: o.Opener, connect: o.Connect, workDir: o.WorkDir, serve: o.Serve,
+		Clients: clients, opener: o.Opener, connect: o.Connect, workDir: o.WorkDir, server: o.Server,
 		holder: hold.Holder{Client: clients.Client, Live: clients.Live}, disk: make(chan struct{}, 1),
 		found: etcdsnapshot.Restore,
 	}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
-// secretName returns the name of the Secret with what the first Machine needs.
-func secretName(r *fleetv1.ControlPlaneRestore) string {
+// SecretName returns the name of the Secret with what the first Machine needs.
+func SecretName(r *fleetv1.ControlPlaneRestore) string {
 	return naming.WithSuffix(r.Name+"-data", naming.Suffix(string(r.UID)))
 }
 
@@ -41,7 +41,7 @@ func (c *Controller) writeSecret(ctx context.Context, r *fleetv1.ControlPlaneRes
 		return fmt.Errorf("the address of the data: %w", err)
 	}
 	data := map[string][]byte{fleetv1.RestoreScriptKey: []byte(restorescript.Script), fleetv1.RestoreConfigKey: encoded}
-	key := client.ObjectKey{Namespace: r.Namespace, Name: secretName(r)}
+	key := client.ObjectKey{Namespace: r.Namespace, Name: SecretName(r)}
 	existing, err := c.secret(ctx, key)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *Controller) writeSecret(ctx context.Context, r *fleetv1.ControlPlaneRes
 
 // readSecret returns the configuration in the Secret.
 func (c *Controller) readSecret(ctx context.Context, r *fleetv1.ControlPlaneRestore) (restorescript.Config, error) {
-	key := client.ObjectKey{Namespace: r.Namespace, Name: secretName(r)}
+	key := client.ObjectKey{Namespace: r.Namespace, Name: SecretName(r)}
 	secret, err := c.secret(ctx, key)
 	if err != nil {
 		return restorescript.Config{}, err
@@ -88,7 +88,7 @@ func (c *Controller) readSecret(ctx context.Context, r *fleetv1.ControlPlaneRest
 
 // dropData deletes what was stored for the Machine.
 func (c *Controller) dropData(ctx context.Context, r *fleetv1.ControlPlaneRestore) error {
-	secret, err := c.secret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: secretName(r)})
+	secret, err := c.secret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: SecretName(r)})
 	if err != nil {
 		return err
 	}

@@ -269,7 +269,7 @@ func (w *world) restart(t *testing.T) {
 			w.fake.client = w.workload.ForController()
 			return &w.fake, w.fake.down
 		},
-		Serve: func(*fleetv1.ControlPlaneRestore) string { return "http://192.0.2.1/data" },
+		Server: server{},
 	})
 	c.found = func(_ context.Context, _, dir string, _ etcdsnapshot.Options) error {
 		return errors.Join(os.MkdirAll(filepath.Join(dir, "member", "snap"), 0o700),
@@ -277,6 +277,15 @@ func (w *world) restart(t *testing.T) {
 	}
 	w.runner = c.declared().Runner(c.Clients)
 }
+
+// server is an HTTP server.
+type server struct{}
+
+// URL implements Server.
+func (server) URL(*fleetv1.ControlPlaneRestore) string { return "http://192.0.2.1/data" }
+
+// Serves implements Server.
+func (server) Serves(url string) bool { return url == "http://192.0.2.1/data" }
 
 var request = ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "r"}}
 
