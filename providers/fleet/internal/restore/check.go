@@ -50,9 +50,8 @@ func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 	f, err := c.facts(ctx, s)
 	s.cluster, s.kcp = f.cluster, f.kcp
 	if s.begun(fleetv1.RestoreStepFence) {
-		if err == nil && (s.cluster == nil || s.kcp == nil) {
-			s.waiting = "Cluster " + r.Spec.ClusterName + " to exist with its KubeadmControlPlane; delete this object to abandon the restore"
-			return step.WaitAtMost(refusedRetry, s.waiting), nil
+		if err == nil && (s.cluster == nil || s.kcp == nil || !s.cluster.DeletionTimestamp.IsZero()) {
+			return c.end(ctx, s, "Cluster "+r.Spec.ClusterName+" was deleted meanwhile")
 		}
 		return step.Done(), err
 	}
@@ -79,6 +78,17 @@ func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 		return c.unknown(ctx, s, err)
 	}
 	return step.Done(), nil
+}
+
+// end ends a restore whose Cluster no longer exists.
+func (c *Controller) end(ctx context.Context, s *scope, reason string) (step.Result, error) {
+	if err := c.giveBack(ctx, s); err != nil {
+		s.failed = err
+		return step.WaitAtMost(retry, "what was stored to be deleted"), nil
+	}
+	s.refused = reason
+	s.restore.Status.Phase, s.restore.Status.CompletionTime = fleetv1.OperationPhaseFailed, c.now()
+	return step.Stop(), nil
 }
 
 // unknown is the result if a check cannot be made now. The restore begins soon or not at all.

@@ -344,6 +344,18 @@ func TestDeletedMidway(t *testing.T) {
 	}
 }
 
+// TestClusterDeleted: a restore ends with its Cluster, and keeps nothing from being deleted.
+func TestClusterDeleted(t *testing.T) {
+	w := newWorld(t, newRestore(nil))
+	w.fake.down = errors.New("connection refused")
+	w.finish(t)
+	testenv.Must(t, w.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: meta("Cluster", "c")}), w.Delete(t.Context(), w.restore(t)))
+	w.finish(t)
+	if w.restore(t) != nil || len(w.leftovers(t)) > 0 {
+		t.Errorf("it still exists, or something is left: %v", w.leftovers(t))
+	}
+}
+
 // TestCopies: a copy of a restore that has ended, without its status, does nothing.
 func TestCopies(t *testing.T) {
 	w := newWorld(t, newRestore(func(r *fleetv1.ControlPlaneRestore) {
