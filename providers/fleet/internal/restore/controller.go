@@ -120,6 +120,8 @@ type scope struct {
 	kcp     *controlplanev1.KubeadmControlPlane
 	// source is where the archive is, read by check.
 	source source
+	// outdated is set if nothing was found out, because the cache is old.
+	outdated bool
 	// refused is why the restore would do harm or cannot work; unconfirmed is what users have to confirm.
 	refused, unconfirmed string
 	// waiting is what a step waits for, failed why it could not be taken this time.

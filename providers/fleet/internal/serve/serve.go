@@ -68,7 +68,7 @@ func (s *Server) URL(r *fleetv1.ControlPlaneRestore) string {
 // Serves reports whether a URL is one that this server serves: not that of an earlier process with another address.
 func (s *Server) Serves(url string) bool { return strings.HasPrefix(url, s.base+prefix) }
 
-// NeedLeaderElection reports that the server runs in each replica: which of them a Machine reaches is not known.
+// NeedLeaderElection reports that the server runs in each replica: a Machine may reach any of them.
 func (*Server) NeedLeaderElection() bool { return false }
 
 // Start serves until ctx ends.
@@ -85,7 +85,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. All errors that depend on the path are the same, so that nobody learns which restores there are.
+// ServeHTTP implements http.Handler. All errors that depend on the path are the same, so that they do not tell which restores there are.
 func (s *Server) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	select {
 	case s.places <- struct{}{}:
