@@ -40,8 +40,9 @@ func constructors() []func() manager.Component {
 }
 
 // adapted returns default arguments for components in this process, for the flags that they have: a data directory in
-// place of a volume, no debug port, BackupStores on this machine, and keys that are generated fast: users of other versions of
-// Cluster API do not rely on what a new program generates. Arguments of the Deployment override them.
+// place of a volume, no debug port, BackupStores on this machine and a server of their data for simulated machines, and keys that are
+// generated fast: users of other versions of Cluster API do not rely on what a new program generates. Arguments of the Deployment
+// override them.
 func adapted(c manager.Component, p host.Process) []string {
 	if c.AddFlags == nil {
 		return nil
@@ -51,6 +52,7 @@ func adapted(c manager.Component, p host.Process) []string {
 	var args []string
 	for _, flag := range [][2]string{
 		{"data-dir", p.DataDir}, {"debug-address", ""}, {"key-algorithm", string(pki.ECDSA)}, {"allow-local-stores", "true"},
+		{"serve-address", "127.0.0.1:0"},
 	} {
 		if flags.Lookup(flag[0]) != nil {
 			args = append(args, "--"+flag[0]+"="+flag[1])

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/recovery"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/restore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/serve"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -43,6 +45,7 @@ type flags struct {
 	restores, recoveries      int
 	rotations                 int
 	bytesPerSecond            int
+	serveAddress, serveURL    string
 	dataDir, workDir          string
 	allowLocal                bool
 	workloads                 remote.Flags
@@ -61,6 +64,10 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
 	fs.StringVar(&f.workDir, "work-dir", "",
 		"Directory for snapshots while they are verified or restored, unencrypted. Defaults to the directory for temporary files")
+	fs.StringVar(&f.serveAddress, "serve-address", "",
+		"Address where Machines download the data of etcd that is restored from a BackupStore with a directory, by HTTP, such as :9445. "+
+			"The data is encrypted. Empty: such BackupStores cannot be restored")
+	fs.StringVar(&f.serveURL, "serve-url", "", "URL at which Machines reach --serve-address. Empty: http:// with that address")
 	fs.BoolVar(&f.allowLocal, "allow-local-stores", false,
 		"Allow BackupStores whose endpoints have loopback, link-local or multicast addresses. Who may create BackupStores can then send "+
 			"requests from the manager to services of its machine and of the cloud")
@@ -70,6 +77,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 func (f *flags) validate() error {
 	if f.bytesPerSecond <= 0 {
 		return fmt.Errorf("invalid --backup-rate-limit %d: must be positive", f.bytesPerSecond)
+	}
+	if f.serveURL != "" && (f.serveAddress == "" || !strings.HasPrefix(f.serveURL, "http://") && !strings.HasPrefix(f.serveURL, "https://")) {
+		return fmt.Errorf("invalid --serve-url %q: must begin with http:// or https://, and needs --serve-address", f.serveURL)
 	}
 	return f.workloads.Validate()
 }
@@ -112,6 +122,10 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: p, Management: mgr.GetConfig(), CheckLeader: env.CheckLeader,
 		QPS: f.workloads.QPS, Burst: f.workloads.Burst, Wrap: env.WrapWorkload,
 	}}
+	server, err := serveData(ctx, mgr, opener, f)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		backupstore.Setup(ctx, mgr, backupstore.Options{Concurrency: f.stores, Filter: filter, Opener: opener}),
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
@@ -120,7 +134,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work,
 		}),
 		restore.Setup(ctx, mgr, restore.Options{
-			Concurrency: f.restores, Filter: filter, Opener: opener, WorkDir: work,
+			Concurrency: f.restores, Filter: filter, Opener: opener, WorkDir: work, Server: server,
 			Connect: func(ctx context.Context, cluster types.NamespacedName) (restore.ControlPlane, error) {
 				e, err := connector.Connect(ctx, cluster)
 				if err != nil {
@@ -136,6 +150,18 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 			},
 		}),
 	)
+}
+
+// serveData adds the server of data of restores, if it has an address.
+func serveData(ctx context.Context, mgr ctrl.Manager, opener backupstore.Opener, f *flags) (restore.Server, error) {
+	if f.serveAddress == "" {
+		return nil, nil
+	}
+	s := &serve.Server{Restores: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Opener: opener}
+	if err := s.Listen(ctx, f.serveAddress, f.serveURL); err != nil {
+		return nil, err
+	}
+	return s, mgr.Add(s)
 }
 
 // connect returns how backups connect to the etcd of Clusters.

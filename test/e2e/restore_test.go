@@ -123,5 +123,8 @@ func TestRestore(t *testing.T) {
 	if err := journey.SameMachines((*journey.Snapshot).Workers, before)(after); err != nil {
 		t.Error(fmt.Errorf("workers were replaced: %w", err))
 	}
+	for _, o := range []client.Object{&fleetv1.ControlPlaneRestore{}, &fleetv1.EtcdBackup{}} {
+		testenv.Must(t, api.DeleteAllOf(t.Context(), o, client.InNamespace(w.Namespace)))
+	}
 	gone(t, c)
 }

@@ -116,6 +116,38 @@ func TestRestore(t *testing.T) {
 	v.nothingLeft()
 }
 
+// TestRestoreClone restores the backup of a Cluster into another one. Its workers are not in the backup, so they are replaced.
+func TestRestoreClone(t *testing.T) {
+	testenv.Soak(t)
+	t.Parallel()
+	v := newVault(t)
+	class := v.Class(v.Tools.ProjectTemplate())
+	original := v.Subject(NewCluster("original", class).ControlPlanes(1).Workers(1).Build())
+	clone := v.Subject(NewCluster("clone", class).ControlPlanes(1).Workers(1).Build())
+	original.Eventually("the original becomes ready", Ready, original.WorkloadMatches)
+	clone.Eventually("the clone becomes ready", Ready, clone.WorkloadMatches)
+	testenv.Must(t, original.Workload().note(t.Context(), "before"), clone.Workload().note(t.Context(), "after"))
+	testenv.Must(t, original.Workload().client.Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "balanced"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}))
+	b := v.backup(original.Name)
+	r := v.clusterctl("restore", clone.Name, "--from", b.Name, "--yes")
+	if !r.Failed || !strings.Contains(r.Err, "--accept-other-cluster") || !strings.Contains(r.Err, "1 Services of type LoadBalancer") {
+		t.Errorf("another Cluster's backup without consent: %s", r)
+	}
+	before := clone.Snapshot()
+	if r := v.clusterctl("restore", clone.Name, "--from", b.Name, "--yes", "--accept-other-cluster"); r.Failed ||
+		!strings.Contains(r.Err, before.Workers()[0].Name) {
+		t.Fatal(r)
+	}
+	worker := before.Workers()[0]
+	testenv.Must(t, clone.Client.Delete(t.Context(), &worker))
+	clone.Eventually("the clone becomes ready with other Machines", Ready, ControlPlanes(1), Workers(1), NewMachines((*Snapshot).Workers, before),
+		clone.WorkloadMatches, func(*Snapshot) error { return clone.Workload().noted(t.Context(), "before", "after") })
+	v.nothingLeft()
+}
+
 // nothingLeft checks that nothing of restores is left in the bucket and in the namespace.
 func (v *vault) nothingLeft() {
 	v.t.Helper()

@@ -41,7 +41,7 @@ func (w *world) fleetObject(kind, name string, spec map[string]any) *unstructure
 	return o
 }
 
-// walkFleet backs up a Cluster to a directory, with a policy, verifies the archive, and deletes it.
+// walkFleet backs up a Cluster to a directory, with a policy, verifies the archive, restores it, and deletes it.
 func (w *world) walkFleet() {
 	w.t.Helper()
 	w.createClass(func(*unstructured.Unstructured) bool { return true })
@@ -88,6 +88,7 @@ func (w *world) walkFleet() {
 		}
 		return nil
 	})
+	w.walkRestore(backup, clusters.Items[0].GetName())
 	if err := w.Client.Delete(w.t.Context(), backup); err != nil {
 		w.t.Fatal(err)
 	}
@@ -99,4 +100,25 @@ func (w *world) walkFleet() {
 		return errors.Join(errors.New("the EtcdBackup exists"), err)
 	})
 	w.checkMetrics()
+}
+
+// walkRestore restores the control plane of a Cluster from a backup.
+func (w *world) walkRestore(backup *unstructured.Unstructured, cluster string) {
+	w.t.Helper()
+	revision, _, _ := unstructured.NestedInt64(backup.Object, "status", "etcd", "revision")
+	restore := w.fleetObject(fleetv1.ControlPlaneRestoreKind, "restore", map[string]any{
+		"clusterName": cluster, "backupName": backup.GetName(), "confirm": fmt.Sprintf("%s@%d", cluster, revision),
+	})
+	if err := w.Client.Create(w.t.Context(), restore); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the control plane to be restored", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(restore), restore); err != nil {
+			return err
+		}
+		if phase, _, _ := unstructured.NestedString(restore.Object, "status", "phase"); phase != string(fleetv1.OperationPhaseCompleted) {
+			return fmt.Errorf("status = %v", restore.Object["status"])
+		}
+		return nil
+	})
 }

@@ -163,6 +163,7 @@ func unused() map[string]map[string]exception {
 			"get etcdbackuppolicies.fleet.cluster.x-k8s.io": conflict,
 			"get backupstores.fleet.cluster.x-k8s.io":       conflict,
 			"get clusters.cluster.x-k8s.io":                 conflict,
+			"patch secrets":                                 {reason: "a restore that is repeated after an interruption, or whose URL is renewed", byChance: true},
 		},
 		"runtime-extension-test": {
 			"update secrets test-extension-system/test-extension-webhook-service-cert": rotates,

@@ -120,7 +120,7 @@ func (w *world) run(ctx context.Context, p managers.Program) error {
 	case "infrastructure-in-memory":
 		m.Args = append(m.Args, "--debug-address=")
 	case "fleet":
-		m.Args = append(m.Args, "--data-dir="+filepath.Join(w.Dir, "backups"))
+		m.Args = append(m.Args, "--data-dir="+filepath.Join(w.Dir, "backups"), "--serve-address=127.0.0.1:0")
 	}
 	objects, err := w.Released(ctx, p)
 	if err != nil {

@@ -261,7 +261,7 @@ func (r *ControlPlaneRestore) SetConditions(conditions []metav1.Condition) {
 	r.Status.Conditions = conditions
 }
 
-// Ended reports whether the restore has completed or failed: nothing is done any more.
+// Ended reports whether the restore has completed or failed: it is over.
 func (r *ControlPlaneRestore) Ended() bool {
 	return r.Status.Phase == OperationPhaseCompleted || r.Status.Phase == OperationPhaseFailed
 }

@@ -174,7 +174,8 @@ func (o *Options) describe(ctx context.Context, m *management.Cluster, cluster t
 		verified = "verified by " + string(b.Status.Verified.Method)
 	}
 	o.IO.Infof("Backup %s of cluster %s: made %s ago, revision %d, Kubernetes %s, %s", b.Name, b.Spec.ClusterName,
-		duration.HumanDuration(o.Clock.Since(b.Status.StartTime.Time)), b.Status.Etcd.Revision, b.Status.KubernetesVersion, verified)
+		duration.HumanDuration(o.Clock.Since(b.Status.StartTime.Time)), b.Status.Etcd.Revision,
+		cmp.Or(b.Status.KubernetesVersion, "of an unknown version"), verified)
 	return nil
 }
 

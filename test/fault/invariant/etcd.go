@@ -14,8 +14,11 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// oneEtcdCluster checks that etcd's cluster ID does not change.
+// oneEtcdCluster checks that etcd's cluster ID does not change, except by a restore.
 func oneEtcdCluster(r Run) []Violation {
+	if r.Scenario.Restores {
+		return nil
+	}
 	var first uint64
 	for _, s := range r.Samples {
 		if first == 0 {
@@ -28,15 +31,18 @@ func oneEtcdCluster(r Run) []Violation {
 	return nil
 }
 
-// oneInit checks that only one Machine of the Cluster under test has bootstrap data that initialize a cluster.
+// oneInit checks that only one Machine of the Cluster under test has bootstrap data that initialize a cluster, and one that restores it.
 func oneInit(r Run) []Violation {
-	machines := map[string]bool{}
+	machines, most := map[string]bool{}, 1
+	if r.Scenario.Restores {
+		most = 2
+	}
 	for _, e := range slices.Concat(r.Before, r.Timeline) {
 		if e.Object.GetKind() == "Secret" && tested(e.Object) && initializes(e.Object) {
 			machines[e.Object.GetName()] = true
 		}
 	}
-	if len(machines) > 1 {
+	if len(machines) > most {
 		return []Violation{{Detail: fmt.Sprintf("%d Machines have bootstrap data for kubeadm init", len(machines))}}
 	}
 	return nil
@@ -59,7 +65,7 @@ func initializes(secret *unstructured.Unstructured) bool {
 // membersRemovedFirst checks that each etcd member has a machine.
 func membersRemovedFirst(r Run) []Violation {
 	for _, s := range r.Samples {
-		if len(s.Gone) > 0 && !s.Over {
+		if len(s.Gone) > 0 && !s.Over && !r.Scenario.Restores {
 			return []Violation{{Detail: fmt.Sprintf("the machine of %s is gone, but etcd's members are %v", strings.Join(s.Gone, ", "), s.Members)}}
 		}
 	}
@@ -69,7 +75,7 @@ func membersRemovedFirst(r Run) []Violation {
 // alwaysQuorum checks that a quorum of etcd members have machines.
 func alwaysQuorum(r Run) []Violation {
 	for _, s := range r.Samples {
-		if !s.Over && len(s.Members) > 0 && 2*(len(s.Members)-len(s.Gone)) <= len(s.Members) {
+		if !s.Over && !r.Scenario.Restores && len(s.Members) > 0 && 2*(len(s.Members)-len(s.Gone)) <= len(s.Members) {
 			return []Violation{{Detail: fmt.Sprintf("etcd's members are %v, but the machines of %v are gone", s.Members, s.Gone)}}
 		}
 	}

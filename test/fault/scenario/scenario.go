@@ -81,6 +81,8 @@ type Scenario struct {
 	IPAM bool
 	// Backups is set if the change is one of backups of the Cluster: the managers include that of the fleet provider.
 	Backups bool
+	// Restores is set if the control plane is replaced by one with the data of a backup: without removing members of etcd one by one.
+	Restores bool
 	// Operator is set if the change is one of provider objects. Such a scenario has no Cluster, its managers are those that it installs, and
 	// its world has the operator only.
 	Operator bool

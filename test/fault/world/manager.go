@@ -53,7 +53,7 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 		}
 	}
 	if p.Component == "fleet" {
-		m.Args = append(m.Args, "--data-dir="+w.Backups())
+		m.Args = append(m.Args, "--data-dir="+w.Backups(), "--serve-address=127.0.0.1:0")
 	}
 	if p.Component == core && w.options.Braked {
 		m.Args = append(m.Args, fmt.Sprintf("--remediation-max-unhealthy-clusters=%d", scenario.MaxUnhealthyClusters))

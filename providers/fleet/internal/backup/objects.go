@@ -3,6 +3,8 @@ package backup
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -19,14 +21,15 @@ import (
 const maxTemplates = 50
 
 // objects returns the objects that describe a cluster, as YAML: the Cluster, its KubeadmControlPlane, the kinds of its workers, and its
-// Machines. Those of infrastructure providers are left out, since the provider may not read them; docs/adr/0063 has the reasons.
-func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]byte, error) {
+// Machines. Those of infrastructure providers are left out, since the provider may not read them; docs/adr/0063 has the reasons. version is
+// that of Kubernetes on the Machine with a Node.
+func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster, node string) (text []byte, version string, err error) {
 	all := []client.Object{cluster.DeepCopy()}
 	if ref := cluster.Spec.ControlPlaneRef; ref.Kind == "KubeadmControlPlane" && ref.APIGroup == controlplanev1.GroupVersion.Group {
 		kcp := &controlplanev1.KubeadmControlPlane{}
 		kcp.Namespace, kcp.Name = cluster.Namespace, ref.Name
 		if err := c.addTo(ctx, &all, kcp); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	templates := map[string]bool{}
@@ -39,7 +42,7 @@ func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster) ([
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("listing %T: %w", list, err)
+			return nil, "", fmt.Errorf("listing %T: %w", list, err)
 		}
 		err = apimeta.EachListItem(list, func(item runtime.Object) error {
 			obj, ok := item.(client.Object)
@@ -47,19 +50,23 @@ func (c *Controller) objects(ctx context.Context, cluster *clusterv1.Cluster) ([
 				return fmt.Errorf("%T is no object", item)
 			}
 			all = append(all, obj)
+			if m, ok := obj.(*clusterv1.Machine); ok && m.Status.NodeRef.Name == node {
+				version = m.Spec.Version
+			}
 			if name := templateOf(obj); name != "" {
 				templates[name] = true
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	if err := c.addTemplates(ctx, &all, cluster.Namespace, templates); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return c.documents(all)
+	text, err = c.documents(all)
+	return text, version, err
 }
 
 // templateOf returns the name of the KubeadmConfigTemplate of a MachineDeployment.
@@ -76,11 +83,7 @@ func templateOf(obj client.Object) string {
 }
 
 func (c *Controller) addTemplates(ctx context.Context, all *[]client.Object, namespace string, names map[string]bool) error {
-	n := 0
-	for name := range names {
-		if n++; n > maxTemplates {
-			return nil
-		}
+	for _, name := range slices.Sorted(maps.Keys(names))[:min(len(names), maxTemplates)] {
 		template := &bootstrapv1.KubeadmConfigTemplate{}
 		template.Namespace, template.Name = namespace, name
 		if err := c.addTo(ctx, all, template); err != nil {

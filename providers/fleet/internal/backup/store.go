@@ -157,11 +157,10 @@ func (c *Controller) send(ctx context.Context, s *scope, out *sending) error {
 	if err != nil {
 		return err
 	}
-	objects, err := c.objects(ctx, out.cluster)
+	objects, version, err := c.objects(ctx, out.cluster, out.member.Node)
 	if err != nil {
 		return err
 	}
-	version := out.cluster.Spec.Topology.Version
 	about, err := describe(s, out.cluster, out.member, version, metav1.Time{Time: c.Clock.Now()})
 	if err != nil {
 		return err

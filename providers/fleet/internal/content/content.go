@@ -1,5 +1,5 @@
-// Package content says what the archives of EtcdBackups contain, and reads it: for their verification, and for restores. Who writes an archive
-// is in package backup; the format of the file is in backup/archive.
+// Package content says what the archives of EtcdBackups contain, and reads it: for their verification, and for restores. Package backup
+// writes archives; the format of the file is in backup/archive.
 package content
 
 import (

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -26,7 +24,7 @@ func (c *Controller) certificates(ctx context.Context, s *scope, from *content.A
 		archived := secretNamed(from, pki.SecretName(from.Metadata.Cluster, purpose))
 		switch {
 		case present == nil && archived != nil && !s.restore.Status.Backup.OtherCluster:
-			owner := metav1.NewControllerRef(s.kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
+			owner := controllerRef(s.kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
 			if err := c.CreateIn(ctx, nil, pki.NewSecret(s.clusterKey(), purpose, archived.Data, owner)); err != nil {
 				return nil, fmt.Errorf("restoring Secret %s: %w", key, err)
 			}

@@ -50,9 +50,8 @@ func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 	f, err := c.facts(ctx, s)
 	s.cluster, s.kcp = f.cluster, f.kcp
 	if s.begun(fleetv1.RestoreStepFence) {
-		if err == nil && (s.cluster == nil || s.kcp == nil) {
-			s.waiting = "Cluster " + r.Spec.ClusterName + " to exist with its KubeadmControlPlane; delete this object to abandon the restore"
-			return step.WaitAtMost(refusedRetry, s.waiting), nil
+		if err == nil && (s.cluster == nil || s.kcp == nil || !s.cluster.DeletionTimestamp.IsZero()) {
+			return c.end(ctx, s, "Cluster "+r.Spec.ClusterName+" was deleted meanwhile")
 		}
 		return step.Done(), err
 	}
@@ -79,6 +78,17 @@ func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 		return c.unknown(ctx, s, err)
 	}
 	return step.Done(), nil
+}
+
+// end ends a restore whose Cluster no longer exists.
+func (c *Controller) end(ctx context.Context, s *scope, reason string) (step.Result, error) {
+	if err := c.giveBack(ctx, s); err != nil {
+		s.failed = err
+		return step.WaitAtMost(retry, "what was stored to be deleted"), nil
+	}
+	s.refused = reason
+	s.restore.Status.Phase, s.restore.Status.CompletionTime = fleetv1.OperationPhaseFailed, c.now()
+	return step.Stop(), nil
 }
 
 // unknown is the result if a check cannot be made now. The restore begins soon or not at all.
@@ -157,57 +167,7 @@ type preflightCheck struct {
 // preflight are the checks without requests, in order: later ones rely on earlier ones.
 func preflight() []preflightCheck {
 	return []preflightCheck{
-		{"cluster", func(f facts) string {
-			name := f.restore.Spec.ClusterName
-			switch {
-			case f.cluster == nil:
-				return fmt.Sprintf("Cluster %s does not exist in namespace %s: create it first, with the manifests of the one that was backed up",
-					name, f.restore.Namespace)
-			case !f.cluster.DeletionTimestamp.IsZero():
-				return fmt.Sprintf("Cluster %s is being deleted", name)
-			case ptr.Deref(f.cluster.Spec.Paused, false):
-				return fmt.Sprintf("Cluster %s is paused, so nothing would be replaced: set spec.paused to false", name)
-			}
-			return ""
-		}},
-		{"control plane", func(f facts) string {
-			ref := f.cluster.Spec.ControlPlaneRef
-			switch {
-			case f.kcp == nil && ref.Kind == "KubeadmControlPlane":
-				return fmt.Sprintf("KubeadmControlPlane %s does not exist", ref.Name)
-			case f.kcp == nil:
-				return fmt.Sprintf("the control plane of Cluster %s is not a KubeadmControlPlane: only those can be restored", f.cluster.Name)
-			case !f.kcp.DeletionTimestamp.IsZero():
-				return fmt.Sprintf("KubeadmControlPlane %s is being deleted", f.kcp.Name)
-			case len(f.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0:
-				return fmt.Sprintf("KubeadmControlPlane %s has an external etcd: restore that with its own tools", f.kcp.Name)
-			}
-			if _, paused := f.kcp.Annotations[clusterv1.PausedAnnotation]; paused {
-				return fmt.Sprintf("KubeadmControlPlane %s is paused, so nothing would be replaced: remove the annotation %s", f.kcp.Name,
-					clusterv1.PausedAnnotation)
-			}
-			if op, err := fleetv1.OperationOf(f.kcp); err != nil {
-				return fmt.Sprintf("KubeadmControlPlane %s: %v", f.kcp.Name, err)
-			} else if op != nil && op.UID != f.restore.UID {
-				return fmt.Sprintf("%s %s is in progress on KubeadmControlPlane %s: wait until it completes", op.Kind, op.Name, f.kcp.Name)
-			}
-			return ""
-		}},
-		{"endpoint", endpointFollows},
-		{"backup", func(f facts) string {
-			b := f.backup
-			switch {
-			case b == nil:
-				return ""
-			case !b.DeletionTimestamp.IsZero():
-				return fmt.Sprintf("EtcdBackup %s is being deleted, with its archive", b.Name)
-			case b.Status.Phase == fleetv1.BackupPhaseFailed:
-				return fmt.Sprintf("EtcdBackup %s has failed or is damaged: use another one", b.Name)
-			case b.Status.Phase != fleetv1.BackupPhaseCompleted || b.Status.Archive == nil:
-				return fmt.Sprintf("EtcdBackup %s is not complete", b.Name)
-			}
-			return ""
-		}},
+		{"cluster", clusterFits}, {"control plane", controlPlaneFits}, {"endpoint", endpointFollows}, {"backup", backupFits},
 		{"version", func(f facts) string {
 			if f.backup == nil {
 				return ""
@@ -219,6 +179,64 @@ func preflight() []preflightCheck {
 			return versionsFit(f.kcp, f.backup.Status.KubernetesVersion, etcd)
 		}},
 	}
+}
+
+// clusterFits checks that there is a Cluster whose Machines are reconciled.
+func clusterFits(f facts) string {
+	name := f.restore.Spec.ClusterName
+	switch {
+	case f.cluster == nil:
+		return fmt.Sprintf("Cluster %s does not exist in namespace %s: create it first, with the manifests of the one that was backed up",
+			name, f.restore.Namespace)
+	case !f.cluster.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("Cluster %s is being deleted", name)
+	case ptr.Deref(f.cluster.Spec.Paused, false):
+		return fmt.Sprintf("Cluster %s is paused, so nothing would be replaced: set spec.paused to false", name)
+	}
+	return ""
+}
+
+// controlPlaneFits checks that the control plane has etcd on its Machines, and is free.
+func controlPlaneFits(f facts) string {
+	ref := f.cluster.Spec.ControlPlaneRef
+	switch {
+	case f.kcp == nil && ref.Kind == "KubeadmControlPlane":
+		return fmt.Sprintf("KubeadmControlPlane %s does not exist", ref.Name)
+	case f.kcp == nil:
+		return fmt.Sprintf("the control plane of Cluster %s is not a KubeadmControlPlane: only those can be restored", f.cluster.Name)
+	case !f.kcp.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("KubeadmControlPlane %s is being deleted", f.kcp.Name)
+	case len(f.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0:
+		return fmt.Sprintf("KubeadmControlPlane %s has an external etcd: restore that with its own tools", f.kcp.Name)
+	}
+	if _, paused := f.kcp.Annotations[clusterv1.PausedAnnotation]; paused {
+		return fmt.Sprintf("KubeadmControlPlane %s is paused, so nothing would be replaced: remove the annotation %s", f.kcp.Name,
+			clusterv1.PausedAnnotation)
+	}
+	op, err := fleetv1.OperationOf(f.kcp)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("KubeadmControlPlane %s: %v", f.kcp.Name, err)
+	case op != nil && op.UID != f.restore.UID:
+		return fmt.Sprintf("%s %s is in progress on KubeadmControlPlane %s: wait until it completes", op.Kind, op.Name, f.kcp.Name)
+	}
+	return ""
+}
+
+// backupFits checks that there is an archive.
+func backupFits(f facts) string {
+	b := f.backup
+	switch {
+	case b == nil:
+		return ""
+	case !b.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("EtcdBackup %s is being deleted, with its archive", b.Name)
+	case b.Status.Phase == fleetv1.BackupPhaseFailed:
+		return fmt.Sprintf("EtcdBackup %s has failed or is damaged: use another one", b.Name)
+	case b.Status.Phase != fleetv1.BackupPhaseCompleted || b.Status.Archive == nil:
+		return fmt.Sprintf("EtcdBackup %s is not complete", b.Name)
+	}
+	return ""
 }
 
 // endpointFollows checks that the endpoint of the control plane leads to the new Machine.
@@ -287,11 +305,8 @@ func (c *Controller) reachable(ctx context.Context, s *scope) error {
 // address returns the URL at which Machines reach an object.
 func (c *Controller) address(ctx context.Context, r *fleetv1.ControlPlaneRestore, in store.Store, key string) (string, error) {
 	url, err := in.URL(ctx, key, lifetime)
-	if !errors.Is(err, store.ErrNoURL) || c.serve == nil {
-		return url, err
+	if errors.Is(err, store.ErrNoURL) && c.server != nil {
+		return c.server.URL(r), nil
 	}
-	if served := c.serve(r); served != "" {
-		return served, nil
-	}
-	return "", err
+	return url, err
 }

@@ -5,18 +5,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
 	"sigs.k8s.io/cluster-api/providers/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
-
-	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // Options configure the controller.
@@ -30,8 +30,16 @@ type Options struct {
 	Connect func(ctx context.Context, cluster types.NamespacedName) (ControlPlane, error)
 	// WorkDir is an existing directory for snapshots and data directories.
 	WorkDir string
-	// Serve returns the URL at which Machines reach the data of a restore whose store has no URLs; empty if there is none.
-	Serve func(r *fleetv1.ControlPlaneRestore) string
+	// Server serves data from stores that have no URLs. Nil: such stores are refused.
+	Server Server
+}
+
+// Server serves the data of restores to Machines.
+type Server interface {
+	// URL returns a new URL of the data of a restore.
+	URL(r *fleetv1.ControlPlaneRestore) string
+	// Serves reports whether a URL is one of this process, and not that of an earlier one with another address.
+	Serves(url string) bool
 }
 
 // ControlPlane is a running control plane, while it is in use.
@@ -52,9 +60,11 @@ type Controller struct {
 	holder  hold.Holder
 	connect func(ctx context.Context, cluster types.NamespacedName) (ControlPlane, error)
 	workDir string
-	serve   func(r *fleetv1.ControlPlaneRestore) string
+	server  Server
 	// disk is a place for one snapshot and its data directory at a time.
 	disk chan struct{}
+	// found makes a data directory of a snapshot.
+	found func(ctx context.Context, snapshot, dir string, o etcdsnapshot.Options) error
 }
 
 // Setup adds the controller to a manager.
@@ -68,8 +78,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // New returns a Controller.
 func New(clients step.Clients, o Options) *Controller {
 	return &Controller{
-		Clients: clients, opener: o.Opener, connect: o.Connect, workDir: o.WorkDir, serve: o.Serve,
+		Clients: clients, opener: o.Opener, connect: o.Connect, workDir: o.WorkDir, server: o.Server,
 		holder: hold.Holder{Client: clients.Client, Live: clients.Live}, disk: make(chan struct{}, 1),
+		found: etcdsnapshot.Restore,
 	}
 }
 
@@ -109,6 +120,8 @@ type scope struct {
 	kcp     *controlplanev1.KubeadmControlPlane
 	// source is where the archive is, read by check.
 	source source
+	// outdated is set if nothing was found out, because the cache is old.
+	outdated bool
 	// refused is why the restore would do harm or cannot work; unconfirmed is what users have to confirm.
 	refused, unconfirmed string
 	// waiting is what a step waits for, failed why it could not be taken this time.

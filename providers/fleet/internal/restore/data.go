@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -16,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
-// secretName returns the name of the Secret with what the first Machine needs.
-func secretName(r *fleetv1.ControlPlaneRestore) string {
+// SecretName returns the name of the Secret with what the first Machine needs.
+func SecretName(r *fleetv1.ControlPlaneRestore) string {
 	return naming.WithSuffix(r.Name+"-data", naming.Suffix(string(r.UID)))
 }
 
@@ -34,6 +35,13 @@ func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.
 	return secret, nil
 }
 
+// controllerRef returns a reference to a controller that does not block its deletion: that would need a permission for its finalizers.
+func controllerRef(owner metav1.Object, kind schema.GroupVersionKind) *metav1.OwnerReference {
+	ref := metav1.NewControllerRef(owner, kind)
+	ref.BlockOwnerDeletion = nil
+	return ref
+}
+
 // writeSecret creates the Secret, or replaces what an attempt before has left behind.
 func (c *Controller) writeSecret(ctx context.Context, r *fleetv1.ControlPlaneRestore, config restorescript.Config) error {
 	encoded, err := config.Encode()
@@ -41,7 +49,7 @@ func (c *Controller) writeSecret(ctx context.Context, r *fleetv1.ControlPlaneRes
 		return fmt.Errorf("the address of the data: %w", err)
 	}
 	data := map[string][]byte{fleetv1.RestoreScriptKey: []byte(restorescript.Script), fleetv1.RestoreConfigKey: encoded}
-	key := client.ObjectKey{Namespace: r.Namespace, Name: secretName(r)}
+	key := client.ObjectKey{Namespace: r.Namespace, Name: SecretName(r)}
 	existing, err := c.secret(ctx, key)
 	if err != nil {
 		return err
@@ -50,7 +58,7 @@ func (c *Controller) writeSecret(ctx context.Context, r *fleetv1.ControlPlaneRes
 		err = c.CreateIn(ctx, nil, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{clusterv1.ClusterNameLabel: naming.LabelValue(r.Spec.ClusterName)},
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(r, fleetv1.GroupVersion.WithKind(fleetv1.ControlPlaneRestoreKind))},
+				OwnerReferences: []metav1.OwnerReference{*controllerRef(r, fleetv1.GroupVersion.WithKind(fleetv1.ControlPlaneRestoreKind))},
 			},
 			Type: clusterv1.ClusterSecretType, Data: data,
 		})
@@ -71,7 +79,7 @@ func (c *Controller) writeSecret(ctx context.Context, r *fleetv1.ControlPlaneRes
 
 // readSecret returns the configuration in the Secret.
 func (c *Controller) readSecret(ctx context.Context, r *fleetv1.ControlPlaneRestore) (restorescript.Config, error) {
-	key := client.ObjectKey{Namespace: r.Namespace, Name: secretName(r)}
+	key := client.ObjectKey{Namespace: r.Namespace, Name: SecretName(r)}
 	secret, err := c.secret(ctx, key)
 	if err != nil {
 		return restorescript.Config{}, err
@@ -88,7 +96,7 @@ func (c *Controller) readSecret(ctx context.Context, r *fleetv1.ControlPlaneRest
 
 // dropData deletes what was stored for the Machine.
 func (c *Controller) dropData(ctx context.Context, r *fleetv1.ControlPlaneRestore) error {
-	secret, err := c.secret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: secretName(r)})
+	secret, err := c.secret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: SecretName(r)})
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (c *Controller) giveBack(ctx context.Context, s *scope) error {
 		return nil
 	}
 	// Without its store, the object with the data stays there: it is encrypted, and its key is deleted first.
-	if err := c.dropData(ctx, s.restore); err != nil && !errors.Is(err, backupstore.ErrNoStore) {
+	if err := c.dropData(ctx, s.restore); err != nil && !errors.Is(err, backupstore.ErrInvalid) {
 		return fmt.Errorf("deleting the data for the Machine: %w", err)
 	}
 	return nil

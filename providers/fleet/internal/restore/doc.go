@@ -23,7 +23,7 @@
 // is repeated then. Once Machines are deleted, nothing ends the restore but its success: what goes wrong is tried again, and reported.
 //
 // Nothing of it is cached apart from ControlPlaneRestores, Clusters, EtcdBackups and BackupStores: who does not restore has no cost. So
-// steps look again after seconds instead of waiting for events.
+// steps poll.
 //
 // How a Machine fills etcd's data directory belongs in backup/restorescript, what archives contain in package content.
 package restore

@@ -27,7 +27,7 @@ const (
 )
 
 // fence deletes all control plane Machines: two control planes with the same name and different data must not run. Each is recorded before it
-// is deleted, because its Node is deleted later. Nobody creates others meanwhile, as the control plane is held.
+// is deleted, because its Node is deleted later. No others are created meanwhile, as the control plane is held.
 func (c *Controller) fence(ctx context.Context, s *scope) (outcome, error) {
 	machines, err := c.controlPlaneMachines(ctx, s.clusterKey())
 	if err != nil {
@@ -110,7 +110,7 @@ func obstacle(m *clusterv1.Machine) string {
 	}
 	slices.Sort(hooks)
 	if len(hooks) > 0 {
-		return m.Name + " (whoever has set annotation " + strings.Join(hooks, ", ") + " must remove it)"
+		return m.Name + " (annotation " + strings.Join(hooks, ", ") + " must be removed by its owner)"
 	}
 	if c := report.Get(m, clusterv1.DeletingCondition); c != nil && c.Message != "" {
 		return m.Name + " (" + strings.TrimPrefix(c.Message, "* ") + ")"

@@ -15,7 +15,7 @@ import (
 func operation(r *fleetv1.ControlPlaneRestore, mode fleetv1.OperationMode) fleetv1.Operation {
 	op := fleetv1.Operation{Kind: fleetv1.ControlPlaneRestoreKind, Name: r.Name, UID: r.UID, Mode: mode}
 	if mode == fleetv1.OperationModeRestore {
-		op.DataSecret = secretName(r)
+		op.DataSecret = SecretName(r)
 	}
 	return op
 }

@@ -52,9 +52,11 @@ func (c *Controller) latest(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Stop(), nil
 	}
 	live := &fleetv1.ControlPlaneRestore{}
-	return c.Latest(ctx, step.Reread(s.restore, live, func(live, cached *fleetv1.ControlPlaneRestore) bool {
+	result, err := c.Latest(ctx, step.Reread(s.restore, live, func(live, cached *fleetv1.ControlPlaneRestore) bool {
 		return live.Generation == cached.Generation && equality.Semantic.DeepEqual(live.Status, cached.Status)
 	}))
+	s.outdated = err != nil || result.Ends()
+	return result, err
 }
 
 // marked returns a step with a mark in the status. It is not taken again once it is complete, and ends after the limit, to be tried again.

@@ -40,7 +40,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (outcome, error) {
 			return err
 		}
 		data := filepath.Join(dir, "data")
-		err = etcdsnapshot.Restore(ctx, snapshot, data, etcdsnapshot.Options{
+		err = c.found(ctx, snapshot, data, etcdsnapshot.Options{
 			Name: placeholderName, PeerURL: placeholderPeer, BumpRevision: bump, MarkCompacted: true,
 		})
 		if err != nil {
@@ -102,12 +102,9 @@ func (c *Controller) hand(ctx context.Context, s *scope, in store.Store, config 
 	return nil
 }
 
-// renew signs another URL if the Machine has not been created yet, and the present one may end before it starts.
+// renew makes another URL if the Machine has not been created yet, and the present one may end before it starts, or is served no more.
 func (c *Controller) renew(ctx context.Context, s *scope) error {
 	data := s.restore.Status.Data
-	if data.ExpirationTime.Sub(c.Clock.Now()) > renewal {
-		return nil
-	}
 	config, err := c.readSecret(ctx, s.restore)
 	if err != nil {
 		return err
@@ -115,6 +112,11 @@ func (c *Controller) renew(ctx context.Context, s *scope) error {
 	in, err := c.opener.Named(ctx, s.restore.Namespace, s.restore.Status.Backup.StoreName)
 	if err != nil {
 		return err
+	}
+	_, err = in.URL(ctx, data.Key, lifetime)
+	moved := errors.Is(err, store.ErrNoURL) && c.server != nil && !c.server.Serves(config.URL)
+	if !moved && data.ExpirationTime.Sub(c.Clock.Now()) > renewal {
+		return nil
 	}
 	return c.hand(ctx, s, in, config, data.SizeBytes)
 }

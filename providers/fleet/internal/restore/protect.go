@@ -38,7 +38,9 @@ func protect(_ context.Context, s *scope) (step.Result, error) {
 		r.Labels = map[string]string{}
 	}
 	r.Labels[clusterv1.ClusterNameLabel] = naming.LabelValue(r.Spec.ClusterName)
-	r.Annotations[blockMove] = ""
+	if s.begun(fleetv1.RestoreStepHold) {
+		r.Annotations[blockMove] = ""
+	}
 	if !r.DeletionTimestamp.IsZero() {
 		return step.Done(), nil
 	}

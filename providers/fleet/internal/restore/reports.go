@@ -25,8 +25,12 @@ func reports(s *scope) []metav1.Condition {
 	brief := func(text string) string { return condition.Truncate(prefix(s)+text, longMessage) }
 	before := report.Get(r, t)
 	switch {
+	case s.outdated && before != nil:
+		return []metav1.Condition{*before}
 	case r.Status.Phase == fleetv1.OperationPhaseCompleted:
 		return []metav1.Condition{report.True(t, fleetv1.OperationCompletedReason, "%s", brief(strings.Join(r.Status.Warnings, "\n")))}
+	case s.refused != "" && s.begun(fleetv1.RestoreStepFence):
+		return []metav1.Condition{report.False(t, fleetv1.OperationFailedReason, "%s", brief(s.refused))}
 	case s.refused != "":
 		return []metav1.Condition{report.False(t, fleetv1.OperationRefusedReason, "%s", brief(s.refused))}
 	case r.Status.Phase == fleetv1.OperationPhaseFailed && before != nil:

@@ -8,7 +8,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 )
 
-// versionsFit returns why data of a Kubernetes and an etcd version cannot be used by a control plane; empty if it can, or if versions are
+// versionsFit returns why the Kubernetes and the etcd version of data do not fit a control plane; empty if they do, or if versions are
 // unknown. A newer API server may have written objects that an older one does not know, and a newer etcd a format that an older one cannot
 // read. An older one is what an upgrade by one minor version meets; beyond, API versions may be gone that objects are stored in.
 func versionsFit(kcp *controlplanev1.KubeadmControlPlane, kubernetes, etcd string) string {
