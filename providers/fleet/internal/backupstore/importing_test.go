@@ -107,7 +107,7 @@ func TestImportOfHostileStore(t *testing.T) {
 				t.Errorf("EtcdBackups: %v", all)
 			}
 			if got := w.state(t, fleetv1.StoreImportedCondition); !strings.HasPrefix(got,
-				"True Imported 0 EtcdBackups were created, 0 existed, 1 descriptions of archives cannot be used: ") {
+				"True Imported 0 EtcdBackups were created, 0 existed, 1 descriptions of archives are unusable: ") {
 				t.Errorf("condition: %s", got)
 			}
 		})
