@@ -59,7 +59,8 @@ func TestImport(t *testing.T) {
 		t.Fatalf("EtcdBackups: %v", all)
 	}
 	if b.Annotations[fleetv1.ArchiveAnnotation] != first || b.Labels[fleetv1.PolicyLabel] != "" ||
-		b.Spec.DeletionPolicy != fleetv1.DeletionPolicyRetain || b.Spec.StoreRef.Name != "disk" || b.Spec.Encryption.IdentitySecretRef.Name != "key" || len(b.Finalizers) != 1 {
+		b.Spec.DeletionPolicy != fleetv1.DeletionPolicyRetain || b.Spec.StoreRef.Name != "disk" ||
+		b.Spec.Encryption.IdentitySecretRef.Name != "key" || len(b.Finalizers) != 1 {
 		t.Errorf("EtcdBackup: %+v", b)
 	}
 	w.Writes = nil
