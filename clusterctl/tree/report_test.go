@@ -131,6 +131,15 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// TestCountMachines: the row of the Cluster counts its Machines, whose numbers its status has a moment later.
+func TestCountMachines(t *testing.T) {
+	objects := with(reportedObjects(), reportedMachine("c1-md-1-b", "MachineSet", "c1-md-1", time.Second))
+	root := Build(testCluster, objects, Options{Reports: true, CountMachines: true})
+	if r := root.Report; r.Replicas != "5/5" || *r.Available != 5 || *r.Ready != 5 || *r.UpToDate != 5 {
+		t.Errorf("replicas %s, available %d, ready %d, up to date %d", r.Replicas, *r.Available, *r.Ready, *r.UpToDate)
+	}
+}
+
 // TestReported: managers that set no conditions of v1beta2 have the table of v1beta1.
 func TestReported(t *testing.T) {
 	old := base().Cluster(testCluster)

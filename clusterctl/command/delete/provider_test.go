@@ -2,6 +2,7 @@ package delete
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 )
@@ -88,6 +90,26 @@ func (c *cluster) run(o ProviderOptions) error {
 		return &management.Cluster{Client: c, Host: "https://x", Resources: kinds{}}, nil
 	}
 	return runProviders(c.t.Context(), &o)
+}
+
+// TestTellsAbandoned: whoever deletes all providers is told which Clusters nothing reconciles any more.
+func TestTellsAbandoned(t *testing.T) {
+	c := newCluster(t)
+	for i := range maxNamed + 1 {
+		u := object(tree.ClusterKind.GroupVersion().String(), "Cluster", "ns", fmt.Sprintf("c%d", i), "")
+		if err := c.Create(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for all, want := range map[bool]string{false: "", true: "Warning: workload clusters exist: ns/c0, ns/c1, ns/c2 and others. "} {
+		streams, buffers := iostreams.Test()
+		if err := tellAbandoned(t.Context(), &ProviderOptions{IO: streams, All: all}, &management.Cluster{Client: c}); err != nil {
+			t.Fatal(err)
+		}
+		if got := buffers.Err.String(); want == "" && got != "" || !strings.HasPrefix(got, want) {
+			t.Errorf("all: %v: %q", all, got)
+		}
+	}
 }
 
 // TestOrder checks in which order objects are deleted: the inventory last, so that an interrupted run can be repeated.

@@ -54,11 +54,14 @@ func TestPlan(t *testing.T) {
 // TestPlanExitCode is about new Clusters, and classes without Clusters.
 func TestPlanExitCode(t *testing.T) {
 	newCLI(t) // It has no kubeconfig.
-	streams, _ := iostreams.Test()
+	streams, buffers := iostreams.Test()
 	args := planned(t, "plan", "--exit-code")
 	f := factory.New(streams, func(string) (string, bool) { return "", false }, nil)
-	if err := run(t.Context(), f, args); factory.ExitCode(err) != factory.ExitChanges {
+	if err := Run(t.Context(), f, args); factory.ExitCode(err) != factory.ExitChanges {
 		t.Errorf("a new Cluster is a change, got %v", err)
+	}
+	if strings.Contains(buffers.Err.String(), "Error") {
+		t.Errorf("an answer is printed as an error: %s", buffers.Err)
 	}
 	if err := run(t.Context(), f, args[:len(args)-2]); err != nil {
 		t.Errorf("a class alone changes nothing, got %v", err)

@@ -19,10 +19,10 @@ import (
 const maxDescription = 64 << 10
 
 // ErrDescription is matched by errors about a description that is missing, or not one.
-var ErrDescription = errors.New("the description of the archive cannot be used")
+var ErrDescription = errors.New("the description of the archive is unusable")
 
-// Description reads what is described beside an archive: the EtcdBackup that made it. Whoever can write to the store may have written it,
-// so that nothing but the fields that are checked here must be used: spec.encryption, which the API server validates, and, in status,
+// Description reads what is described beside an archive: the EtcdBackup that made it. Others may have written it,
+// so that only the fields that are checked here may be used: spec.encryption, which the API server validates, and, in status,
 // startTime, archive, etcd and kubernetesVersion.
 func Description(ctx context.Context, from store.Store, key string) (*fleetv1.EtcdBackup, error) {
 	unusable := func(why string) error {

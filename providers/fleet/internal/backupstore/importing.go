@@ -69,7 +69,7 @@ type outcome struct {
 func (o outcome) condition() metav1.Condition {
 	message := fmt.Sprintf("%d EtcdBackups were created, %d existed", o.created, o.existing)
 	if o.unusable > 0 {
-		message += fmt.Sprintf(", %d descriptions of archives cannot be used: %s", o.unusable, o.because)
+		message += fmt.Sprintf(", %d descriptions of archives are unusable: %s", o.unusable, o.because)
 	}
 	switch {
 	case o.cut:

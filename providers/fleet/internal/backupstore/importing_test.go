@@ -60,7 +60,8 @@ func TestImport(t *testing.T) {
 		t.Fatalf("EtcdBackups: %v", all)
 	}
 	if b.Annotations[fleetv1.ArchiveAnnotation] != first || b.Labels[fleetv1.PolicyLabel] != "" ||
-		b.Spec.DeletionPolicy != fleetv1.DeletionPolicyRetain || b.Spec.StoreRef.Name != "disk" || b.Spec.Encryption.IdentitySecretRef.Name != "key" || len(b.Finalizers) != 1 {
+		b.Spec.DeletionPolicy != fleetv1.DeletionPolicyRetain || b.Spec.StoreRef.Name != "disk" ||
+		b.Spec.Encryption.IdentitySecretRef.Name != "key" || len(b.Finalizers) != 1 {
 		t.Errorf("EtcdBackup: %+v", b)
 	}
 	w.Writes = nil
@@ -108,7 +109,7 @@ func TestImportOfHostileStore(t *testing.T) {
 				t.Errorf("EtcdBackups: %v", all)
 			}
 			if got := w.state(t, fleetv1.StoreImportedCondition); !strings.HasPrefix(got,
-				"True Imported 0 EtcdBackups were created, 0 existed, 1 descriptions of archives cannot be used: ") {
+				"True Imported 0 EtcdBackups were created, 0 existed, 1 descriptions of archives are unusable: ") {
 				t.Errorf("condition: %s", got)
 			}
 		})
