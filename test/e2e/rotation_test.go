@@ -91,7 +91,7 @@ func (r *rotation) until(step string) {
 	r.t.Helper()
 	err := wait.PollUntilContextTimeout(r.t.Context(), time.Second, 25*time.Minute, true, func(ctx context.Context) (bool, error) {
 		if err := r.api.Get(ctx, client.ObjectKeyFromObject(r.obj), r.obj); err != nil {
-			return false, nil //nolint:nilerr // It is read again.
+			return false, nil // It is read again.
 		}
 		found := r.obj.Step(step)
 		return found != nil && found.CompletionTime != nil, nil
