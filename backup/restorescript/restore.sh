@@ -28,7 +28,7 @@ download() {
     printf 'url = "%s"\n' "$url" | curl --config - --silent --show-error --fail --insecure --max-redirs 0 --connect-timeout 10 \
       --speed-limit 1000 --speed-time 60 --output "$work/data"
   else
-    printf '%s\n' "$url" | wget -q -T 60 --no-check-certificate -O "$work/data" -i - 2>/dev/null
+    printf '%s\n' "$url" | wget -q -t 1 -T 60 --max-redirect=0 --no-check-certificate -O "$work/data" -i - 2>/dev/null
   fi
 }
 

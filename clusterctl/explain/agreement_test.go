@@ -15,7 +15,7 @@ var aside = map[Reason]bool{
 	Paused: true, ProviderUnavailable: true, MissingObject: true, MissingKind: true, ReferenceFailed: true, ClassInvalid: true, ForeignFinalizer: true, Failed: true,
 	CertificatesExpired: true, AddressNotAllocated: true, WorkloadClusterUnreachable: true, RemediationRestricted: true, RemediationTemplate: true,
 	RemediationBlocked: true, NodeUnhealthy: true, ControlPlaneUnhealthy: true, ResourcesNotApplied: true, NotReconciled: true,
-	InfrastructureNotReady: true, RolloutPaused: true, PreflightFailed: true, MachinesNotCreated: true, CertificatesUnavailable: true,
+	InfrastructureNotReady: true, RolloutPaused: true, HeldByOperation: true, PreflightFailed: true, MachinesNotCreated: true, CertificatesUnavailable: true,
 	MachineInfrastructureFailed: true, BootstrapFailed: true, Deleting: true, ExtensionFailed: true, NotReady: true,
 }
 

@@ -7,6 +7,7 @@
 // found is the root cause, and the others are listed after it:
 //
 //	paused          objects that controllers skip, rollouts that are paused
+//	operations      a control plane that an operation holds, such as the restore of a backup
 //	providers       kinds without CustomResourceDefinition, Deployments that are not available
 //	missing         references to objects that do not exist
 //	references      objects that break the contract, that others own, or that the managers may not access

@@ -41,6 +41,7 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{name: "paused", find: (*view).paused, deletion: true},
+		{name: "operations", find: (*view).operations},
 		{name: "providers", find: (*view).providers, deletion: true},
 		{name: "missing", find: (*view).missing},
 		{name: "references", find: (*view).references, deletion: true},

@@ -8,6 +8,7 @@ type Reason string
 const (
 	Paused                      Reason = "Paused"
 	RolloutPaused               Reason = "RolloutPaused"
+	HeldByOperation             Reason = "HeldByOperation"
 	ProviderUnavailable         Reason = "ProviderUnavailable"
 	MissingKind                 Reason = "MissingKind"
 	MissingObject               Reason = "MissingObject"

@@ -16,10 +16,11 @@ const (
 	// there, the controller of the KubeadmControlPlane changes neither Machines nor members of etcd, except as the mode says.
 	OperationAnnotation = "fleet.cluster.x-k8s.io/operation"
 	// OperationObservedAnnotation is set on the KubeadmControlPlane by its controller, to Operation.Token, once it acts by the annotation
-	// above: from then on the operation may rely on it. The controller removes it together with that annotation.
+	// above: from then on the operation may rely on it. When that annotation is gone, the controller removes it before it changes anything. So
+	// an operation waits for the answer to the mode that it has set, and does not set the annotation again after it has removed it.
 	OperationObservedAnnotation = "fleet.cluster.x-k8s.io/operation-observed"
-	// RestoreDataAnnotation is set by the controller of a KubeadmControlPlane on the KubeadmConfig of the Machine that it creates in
-	// OperationModeRestore, to the name of the Secret in Operation.DataSecret. That Machine runs kubeadm init, although the cluster is
+	// RestoreDataAnnotation is set by the controller of a KubeadmControlPlane on the Machine that it creates in OperationModeRestore, and on its
+	// KubeadmConfig, to the name of the Secret in Operation.DataSecret. That Machine runs kubeadm init, although the cluster is
 	// initialized, after it has filled etcd's data directory.
 	RestoreDataAnnotation = "fleet.cluster.x-k8s.io/restore-data"
 	// AuthoritiesAnnotation is set by the kubeadm bootstrap provider on Secrets with the bootstrap data of control plane Machines, to

@@ -13,7 +13,7 @@ import (
 
 const (
 	initConfigPath = "/run/kubeadm/kubeadm.yaml"
-	// restoringConfigPath is where initConfigPath is until etcd's data directory is restored.
+	// restoringConfigPath is where initConfigPath is while etcd's data directory is restored.
 	restoringConfigPath = "/run/kubeadm/kubeadm.yaml.restoring"
 	joinConfigPath      = "/run/kubeadm/kubeadm-join-config.yaml"
 	placeholderPath     = "/run/cluster-api/placeholder"
@@ -29,19 +29,18 @@ const (
 
 // Init renders the document of the machine that initializes a control plane.
 func Init(in bootstrapdata.Input) ([]byte, error) {
-	path := initConfigPath
 	if in.Restore != nil {
-		path = restoringConfigPath
 		in.PreCommands = append(slices.Clone(in.PreCommands), restoreCommand(in.Restore))
 	}
-	return render(in, path, "kubeadm init --config "+initConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
+	return render(in, initConfigPath, "kubeadm init --config "+initConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
 }
 
 // restoreCommand returns the command that restores etcd's data directory, after all commands of the user. cloud-init does not stop at a
 // command that fails, and others that interpret its format run each command in a shell of its own. So kubeadm has no configuration until
-// the script has succeeded.
+// the script has succeeded. It has one during the commands of the user: by that file, many find out whether kubeadm init is going to run.
 func restoreCommand(r *bootstrapdata.Restore) string {
-	return r.Command() + " && mv " + restoringConfigPath + " " + initConfigPath + " || exit 1"
+	return "{ mv -f " + initConfigPath + " " + restoringConfigPath + " || test -e " + restoringConfigPath + "; } && " + r.Command() +
+		" && mv " + restoringConfigPath + " " + initConfigPath + " || exit 1"
 }
 
 // Join renders the document of a machine that joins a cluster. With retry, a script retries the phases of

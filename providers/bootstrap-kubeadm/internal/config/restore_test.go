@@ -45,8 +45,9 @@ func commandsOf(ignored ...string) bootstrapv1.KubeadmConfigSpec {
 }
 
 const (
-	runsScript = "/bin/sh /etc/cluster-api/restore.sh && mv /run/kubeadm/kubeadm.yaml.restoring /run/kubeadm/kubeadm.yaml || exit 1"
-	runsInit   = "kubeadm init --config /run/kubeadm/kubeadm.yaml && echo success > /run/cluster-api/bootstrap-success.complete"
+	runsScript = "{ mv -f /run/kubeadm/kubeadm.yaml /run/kubeadm/kubeadm.yaml.restoring || test -e /run/kubeadm/kubeadm.yaml.restoring; } && " +
+		"/bin/sh /etc/cluster-api/restore.sh && mv /run/kubeadm/kubeadm.yaml.restoring /run/kubeadm/kubeadm.yaml || exit 1"
+	runsInit = "kubeadm init --config /run/kubeadm/kubeadm.yaml && echo success > /run/cluster-api/bootstrap-success.complete"
 )
 
 // The cluster is initialized, and the lock of an earlier Machine, which may exist, is left.
@@ -60,7 +61,7 @@ func TestRestore(t *testing.T) {
 	}{
 		{reason: "the usual directory", spec: commandsOf("Swap"), script: runsScript, ignores: "  - Swap\n  - DirAvailable--var-lib-etcd\n"},
 		{reason: "all checks are ignored already", spec: commandsOf("all"), script: runsScript, ignores: "  - all\n"},
-		{reason: "another directory", spec: custom, script: strings.Replace(runsScript, " &&", ` '/data/it'\''s etcd' &&`, 1),
+		{reason: "another directory", spec: custom, script: strings.Replace(runsScript, ".sh &&", `.sh '/data/it'\''s etcd' &&`, 1),
 			ignores: "  - DirAvailable--data-it's etcd\n"},
 	}
 	for _, tt := range tests {
@@ -77,17 +78,17 @@ func TestRestore(t *testing.T) {
 				t.Errorf("commands, -want +got:\n%s", diff)
 			}
 			for _, want := range []string{"/etc/cluster-api/restore.sh 0700 root:root", "/etc/cluster-api/restore.json 0600 root:root",
-				"/run/kubeadm/kubeadm.yaml.restoring 0640 root:root"} {
+				"/run/kubeadm/kubeadm.yaml 0640 root:root"} {
 				if !slices.Contains(d.paths(), want) {
 					t.Errorf("files %q lack %q", d.paths(), want)
 				}
 			}
-			if text := d.file("/run/kubeadm/kubeadm.yaml.restoring"); !strings.Contains(text, "ignorePreflightErrors:\n"+tt.ignores) ||
+			if text := d.file("/run/kubeadm/kubeadm.yaml"); !strings.Contains(text, "ignorePreflightErrors:\n"+tt.ignores) ||
 				strings.Contains(text, "all\n  - Dir") {
 				t.Errorf("kubeadm's configuration:\n%s", text)
 			}
-			if d.file("/run/kubeadm/kubeadm.yaml") != "" || d.file(fleetv1.RestoreScriptPath) != "#!/bin/sh\nexit 7\n" {
-				t.Error("kubeadm could run without the script")
+			if d.file(fleetv1.RestoreScriptPath) != "#!/bin/sh\nexit 7\n" {
+				t.Errorf("script %q", d.file(fleetv1.RestoreScriptPath))
 			}
 			if lock := w.lockSays(t); lock != `{"machineName":"other"}` || len(w.workload.Requests) != 0 {
 				t.Errorf("the lock contains %q, %d requests to the workload cluster; want the lock as it was, and none", lock, len(w.workload.Requests))

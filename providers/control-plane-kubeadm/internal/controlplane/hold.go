@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// hold answers an operation that holds the control plane. The answer is written at the end of this reconcile, which does not change
-// anything that the operation does. One worker reconciles a control plane, so no other reconcile does, either.
+// hold answers an operation that holds the control plane: this reconcile, and all later ones, do not change anything that the operation does.
+// One worker reconciles a control plane, so no other reconcile is under way.
 //
 // When the operation has ended, its answer is removed before anything is changed again: the next operation must not take it for its own.
 func hold(_ context.Context, s *scope) (step.Result, error) {
@@ -32,7 +32,7 @@ func hold(_ context.Context, s *scope) (step.Result, error) {
 	}
 	action, result := scale.Held(s.membership(), s.heldBy)
 	s.action = action
-	return result, nil
+	return result.WithOutcome(step.Checkpoint()), nil // A workload cluster that does not respond must not delay the answer.
 }
 
 // unhold lets an operation know that it no longer holds a control plane that is being deleted.

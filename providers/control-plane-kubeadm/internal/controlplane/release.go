@@ -46,6 +46,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	controllerutil.RemoveFinalizer(s.KCP, controlplanev1.KubeadmControlPlaneFinalizer)
 	c.connector.Forget(s.KCP.UID)
 	c.credentials.Forget(s.KCP.UID)
+	c.members.Forget(s.KCP.UID)
 	c.maintained.Delete(s.KCP.UID)
 	return step.Stop(), nil
 }

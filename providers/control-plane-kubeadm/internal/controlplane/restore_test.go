@@ -45,14 +45,17 @@ func TestOneMachineIsRestoredWhereverItIsKilled(t *testing.T) {
 			b.hold(t, operation(fleetv1.OperationModeRestore))
 			before, killed := b.KCP.DeepCopy(), errors.New("killed")
 			writes = 0
-			b.API.Before = func(fakeapi.Request) error {
+			b.API.Before = func(r fakeapi.Request) error {
+				if !r.IsWrite() {
+					return nil
+				}
 				if writes++; writes > n+1 || writes == n+1 && !executed {
 					return killed
 				}
 				return nil
 			}
-			b.API.After = func(_ fakeapi.Request, err error) error {
-				if writes == n+1 {
+			b.API.After = func(r fakeapi.Request, err error) error {
+				if writes == n+1 && r.IsWrite() {
 					return killed
 				}
 				return err

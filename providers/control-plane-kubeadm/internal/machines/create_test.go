@@ -46,7 +46,7 @@ func TestMachineNames(t *testing.T) {
 		t.Errorf("by a template: %s, want %s", got, want)
 	}
 	b.KCP.Spec.MachineNaming.Template = "{{ .machineSet.name }}-{{ .random }}"
-	if _, err := machineName(b.ControlPlane); err == nil || !strings.Contains(err.Error(), "spec.machineNaming.template") {
+	if _, err := machineName(b.ControlPlane, nil); err == nil || !strings.Contains(err.Error(), "spec.machineNaming.template") {
 		t.Errorf("error %v, want one that names the field", err)
 	}
 }

@@ -3,6 +3,7 @@
 //	hook.go             our pre-terminate hook, which holds Machines until their members are removed
 //	state.go            the Machines, and the observed workload cluster
 //	remove.go           removes the member of a Machine, or returns what must happen first
+//	unheld.go           checks that the cache does not lack an operation that holds the control plane
 //	preterminate.go     the step pre-terminate: removes the members of Machines that are being deleted, and then our hook
 //	orphanedmembers.go  the step orphaned-members: removes members without a Machine
 //

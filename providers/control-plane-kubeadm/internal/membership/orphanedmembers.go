@@ -23,6 +23,9 @@ func (r *Remover) RemoveOrphanedMembers(ctx context.Context, state State) (step.
 	if stale, err := r.confirm().Machines(ctx, state.ControlPlane); err != nil || stale != "" {
 		return step.Done(), err
 	}
+	if err := r.unheld(ctx, state.ControlPlane); err != nil {
+		return step.Done(), err
+	}
 	var errs []error
 	for _, name := range orphaned {
 		errs = append(errs, state.removeOrphanedMember(ctx, name))

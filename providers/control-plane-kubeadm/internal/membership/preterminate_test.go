@@ -15,6 +15,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -224,5 +225,30 @@ func TestErrorsAreReportedOnce(t *testing.T) {
 		if !strings.Contains(reported, "removing etcd member b: rejected 1 times") || len(reported) > condition.BriefLength+100 {
 			t.Errorf("round %d: message %q", round, reported)
 		}
+	}
+}
+
+// Another leader may have answered an operation that this process has not seen. Whether there is one is read once.
+func TestMembersOfAHeldControlPlaneStay(t *testing.T) {
+	b, f := three(t)
+	b.Diverge()
+	b.LiveKCP.Annotations = map[string]string{fleetv1.OperationAnnotation: "{}"}
+	r := b.remover()
+	remove := func(name string) error {
+		b.Deleted(t, name)
+		b.Drained(t, name)
+		reload(t, b, f)
+		_, err := r.PreTerminate(t.Context(), b.state())
+		return err
+	}
+	if err := remove("b"); !step.IsStale(err) || len(f.Actions()) != 0 {
+		t.Errorf("error %v, actions %q; want to wait for the cache", err, f.Actions())
+	}
+	delete(b.LiveKCP.Annotations, fleetv1.OperationAnnotation)
+	b.API.LiveReads = nil
+	testenv.Must(t, remove("b"))
+	testenv.Must(t, remove("c"))
+	if members := f.MemberNames(); len(members) != 1 || len(b.API.LiveReads) != 1 {
+		t.Errorf("members %q, %d reads past the cache", members, len(b.API.LiveReads))
 	}
 }

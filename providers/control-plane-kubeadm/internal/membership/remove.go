@@ -33,6 +33,9 @@ func (r *Remover) remove(ctx context.Context, state State, m *snapshot.Machine) 
 			return "", cmp.Or(err, stale.Err())
 		}
 	}
+	if err := r.unheld(ctx, state.ControlPlane); err != nil {
+		return "", err
+	}
 	for _, name := range names {
 		if err := state.removeMember(ctx, cluster, m, name); err != nil {
 			return "", err

@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
@@ -23,7 +24,11 @@ type Workload interface {
 }
 
 // Remover removes etcd members.
-type Remover struct{ step.Clients }
+type Remover struct {
+	step.Clients
+	// checked has the UIDs of control planes that were not held by an operation when this process removed their first member.
+	checked sync.Map
+}
 
 // confirm returns the reader that checks snapshots against the API server.
 func (r *Remover) confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: r.Live} }

@@ -23,7 +23,7 @@ import (
 // cluster, if that is known.
 func Plan(state membership.State, unreachable string) (Action, step.Result) {
 	action := Next(input(state, unreachable))
-	set := conditions(state.ControlPlane, action)
+	set := conditions(state.ControlPlane, action, "")
 	changing := func(c clusterv1.Condition) bool { return c.Status == corev1.ConditionFalse }
 	action.Begins = !slices.ContainsFunc(current(state.KCP), changing) && slices.ContainsFunc(set, changing)
 	return action, step.Done().WithConditions(set...)
@@ -38,13 +38,7 @@ func Held(state membership.State, why string) (Action, step.Result) {
 	if action.Kind != Nothing {
 		action.Blocked = []preflight.Failure{{Check: HeldByOperation, Reason: why}}
 	}
-	set := conditions(state.ControlPlane, action)
-	for i := range set {
-		if set[i].Status == corev1.ConditionFalse {
-			set[i].Message += ": " + why
-		}
-	}
-	return action, step.Done().WithConditions(set...)
+	return action, step.Done().WithConditions(conditions(state.ControlPlane, action, ": "+why)...)
 }
 
 // input returns what Next decides on.
@@ -108,8 +102,9 @@ func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 	return p
 }
 
-// conditions returns the conditions about the change. Resized becomes True when all Machines are ready (package status).
-func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition {
+// conditions returns the conditions about the change, with a note at the end of their messages. Resized becomes True when all Machines are
+// ready (package status).
+func conditions(cp *snapshot.ControlPlane, action Action, note string) []clusterv1.Condition {
 	const warning = clusterv1.ConditionSeverityWarning
 	all := current(cp.KCP)
 	set := func(c clusterv1.Condition) {
@@ -123,17 +118,17 @@ func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition 
 			message += " is blocked: " + why
 		}
 		set(condition.False(controlplanev1.MachinesSpecUpToDateV1Beta1Condition, warning, controlplanev1.RollingUpdateInProgressV1Beta1Reason,
-			"%s", message))
+			"%s", message+note))
 	case condition.Has(cp.KCP, controlplanev1.MachinesSpecUpToDateV1Beta1Condition):
 		set(condition.True(controlplanev1.MachinesSpecUpToDateV1Beta1Condition))
 	}
 	switch count, desired := len(cp.Machines), cp.Desired(); {
 	case count < desired:
 		set(condition.False(controlplanev1.ResizedV1Beta1Condition, warning, controlplanev1.ScalingUpV1Beta1Reason,
-			"Scaling up control plane to %d replicas (actual %d)", desired, count))
+			"Scaling up control plane to %d replicas (actual %d)%s", desired, count, note))
 	case count > desired:
 		set(condition.False(controlplanev1.ResizedV1Beta1Condition, warning, controlplanev1.ScalingDownV1Beta1Reason,
-			"Scaling down control plane to %d replicas (actual %d)", desired, count))
+			"Scaling down control plane to %d replicas (actual %d)%s", desired, count, note))
 	}
 	return all
 }

@@ -103,9 +103,6 @@ func Read(value []byte, format string) (Data, error) {
 	if text, ok := files[initPath]; ok {
 		return fromFiles(files, lines(data, ""), text, true), nil
 	}
-	if text, ok := files[restoringPath]; ok {
-		return restoring(fromFiles(files, lines(data, ""), text, true)), nil
-	}
 	if text, ok := files[joinPath]; ok {
 		return fromFiles(files, lines(data, ""), text, false), nil
 	}

@@ -28,8 +28,6 @@ const (
 	// restoreScriptPath is a script that fills etcd's data directory, and restorePath its configuration.
 	restoreScriptPath = fleetv1.RestoreScriptPath
 	restorePath       = fleetv1.RestoreConfigPath
-	// restoringPath is where kubeadm's configuration is until the script has succeeded.
-	restoringPath = initPath + ".restoring"
 	// directoryCheck is kubeadm's preflight check that etcd's data directory is empty.
 	directoryCheck = "DirAvailable--var-lib-etcd"
 )
@@ -40,8 +38,8 @@ const (
 	downloadTimeout = 30 * time.Second
 )
 
-// restoreLine is a command that runs the script.
-var restoreLine = regexp.MustCompile(`^\s*/bin/sh ` + regexp.QuoteMeta(restoreScriptPath) + `( |$)`)
+// restoreLine is a command that runs the script, also after others.
+var restoreLine = regexp.MustCompile(`(?:^|&&)\s*/bin/sh ` + regexp.QuoteMeta(restoreScriptPath) + `( |$)`)
 
 // kubeadmLine is a command that runs kubeadm init or kubeadm join.
 var kubeadmLine = regexp.MustCompile(`(?m)^\s*kubeadm (init|join)( |$)`)
@@ -81,14 +79,6 @@ func (d *Data) readRestore(commands []string, files map[string]string, init *con
 	default:
 		d.Restore = &Restore{config}
 	}
-}
-
-// restoring returns d, of data whose kubeadm has no configuration until the script has succeeded.
-func restoring(d Data) Data {
-	if d.Problem == "" && d.Restore == nil {
-		d.Problem = "kubeadm fails: " + initPath + " does not exist, because no command before kubeadm moves " + restoringPath + " there"
-	}
-	return d
 }
 
 // ignoresDirectory reports whether kubeadm ignores its check that etcd's data directory is empty, by its command line or configuration.

@@ -60,6 +60,8 @@ func TestReadRestore(t *testing.T) {
 		{reason: "no restore", data: cloudConfig("", plain, "init", initialize)},
 		{reason: "files without the command are not used", data: cloudConfig(script+file(goodJSON), plain, "init", initialize)},
 		{reason: "a restore", data: cloudConfig(script+file(goodJSON), plain, "init", run, ignoring), want: &good},
+		{reason: "a restore as the bootstrap provider renders it", want: &good,
+			data: cloudConfig(script+file(goodJSON), plain, "init", "{ mv -f a b || test -e b; } && "+run+" && mv b a || exit 1", ignoring)},
 		{reason: "other commands before it", data: cloudConfig(script+file(goodJSON), plain, "init", "hostname x", run, ignoring), want: &good},
 		{reason: "a command that comes too late", data: cloudConfig(script+file(goodJSON), plain, "init", ignoring, run)},
 		{reason: "the check is ignored by the configuration",
