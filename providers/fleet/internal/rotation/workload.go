@@ -187,8 +187,7 @@ func rootPublished(ctx context.Context, w client.Client, certificates []byte) er
 	if err != nil {
 		return fmt.Errorf("reading ConfigMap %s: %w", rootConfigMap, err)
 	}
-	has := []byte(root.Data[rootKey])
-	if same := (authority.Change{New: pki.Pair{Certificate: certificates}}).StageOf(map[string][]byte{pki.CertificateKey: has}); same != authority.New {
+	if !authority.Same([]byte(root.Data[rootKey]), certificates) {
 		return fmt.Errorf("%w for kube-controller-manager to write the certificates into ConfigMap %s", errNotSettled, rootConfigMap)
 	}
 	return nil
