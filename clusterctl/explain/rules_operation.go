@@ -20,8 +20,8 @@ func (v *view) operations() []Cause {
 	case err != nil:
 		return []Cause{v.cause(HeldByOperation, Blocked, plane, nil,
 			fmt.Sprintf("no Machine and no etcd member is changed: %v", err)).do("Remove it: " + release)}
-	case op == nil:
-		return nil
+	case !op.Holds():
+		return nil // Machines are replaced as usual.
 	}
 	message := fmt.Sprintf("%s %s holds the control plane: no Machine and no etcd member is changed until it completes", op.Kind, op.Name)
 	actions := []string{

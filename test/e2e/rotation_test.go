@@ -91,7 +91,7 @@ func (r *rotation) until(step string) {
 	r.t.Helper()
 	err := wait.PollUntilContextTimeout(r.t.Context(), time.Second, 25*time.Minute, true, func(ctx context.Context) (bool, error) {
 		if err := r.api.Get(ctx, client.ObjectKeyFromObject(r.obj), r.obj); err != nil {
-			return false, nil //nolint:nilerr // It is read again.
+			return false, nil // It is read again.
 		}
 		found := r.obj.Step(step)
 		return found != nil && found.CompletionTime != nil, nil
@@ -110,6 +110,18 @@ func (r *rotation) until(step string) {
 func TestRotation(t *testing.T) {
 	testenv.Soak(t)
 	t.Parallel()
+	rotates(t, "rotated", 1, 1)
+}
+
+// TestRotationOfMany is TestRotation with 3 control plane machines and 2 workers.
+func TestRotationOfMany(t *testing.T) {
+	testenv.Soak(t)
+	t.Parallel()
+	rotates(t, "rotated-many", 3, 2)
+}
+
+func rotates(t *testing.T, name string, controlPlanes, workers int) {
+	t.Helper()
 	w := shared.World(t)
 	w.Patient()
 	dir := filepath.Join(w.Tools.Root, "..", "shared", "facts", "data", "templates-v1.7", "docker")
@@ -117,7 +129,7 @@ func TestRotation(t *testing.T) {
 		Cluster: filepath.Join(dir, "cluster-template-development.yaml"), Class: filepath.Join(dir, "clusterclass-quick-start.yaml"),
 	}
 	w.Class(template)
-	cluster := w.Generated(template, "rotated", older, 3, 1)
+	cluster := w.Generated(template, name, older, controlPlanes, workers)
 	cluster.Spec.Topology.Workers.MachinePools = nil
 	networkSet(t, w, cluster)
 	if result := w.Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", w.Kubeconfig, "--addon", "fleet", "--wait-providers"); result.Failed {
@@ -128,9 +140,9 @@ func TestRotation(t *testing.T) {
 	api, err := client.New(w.Config, client.Options{Scheme: scheme})
 	testenv.Must(t, err)
 	var c *journey.Subject
-	stage(t, "3 control plane machines and 1 worker", func() {
+	stage(t, fmt.Sprintf("%d control plane machines and %d workers", controlPlanes, workers), func() {
 		c = subject(t, w, cluster)
-		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(1), c.WorkloadMatches)
+		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(controlPlanes), journey.Workers(workers), c.WorkloadMatches)
 	})
 	before := c.Snapshot()
 	r := &rotation{t: t, api: api, c: c, obj: &fleetv1.CertificateAuthorityRotation{
@@ -149,7 +161,7 @@ func TestRotation(t *testing.T) {
 		current.end(15 * time.Second)
 	}
 	c.Reconnect()
-	c.Eventually("the Cluster is ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(1), c.WorkloadMatches,
+	c.Eventually("the Cluster is ready", journey.Ready, journey.ControlPlanes(controlPlanes), journey.Workers(workers), c.WorkloadMatches,
 		journey.NewMachines(func(p *journey.Snapshot) []clusterv1.Machine { return p.Machines.Items }, before))
 	if err := connected(old, func(api kubernetes.Interface) error {
 		_, err := api.Discovery().ServerVersion()

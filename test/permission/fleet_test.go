@@ -99,6 +99,7 @@ func (w *world) walkFleet() {
 		}
 		return errors.Join(errors.New("the EtcdBackup exists"), err)
 	})
+	w.rotate(clusters.Items[0].GetName())
 	w.checkMetrics()
 }
 
@@ -120,5 +121,33 @@ func (w *world) walkRestore(backup *unstructured.Unstructured, cluster string) {
 			return fmt.Errorf("status = %v", restore.Object["status"])
 		}
 		return nil
+	})
+}
+
+// rotate rotates the certificate authorities of a Cluster, and deletes the rotation.
+func (w *world) rotate(cluster string) {
+	w.t.Helper()
+	rotation := w.fleetObject(fleetv1.CertificateAuthorityRotationKind, "all", map[string]any{"clusterName": cluster, "confirm": cluster})
+	w.eventually("creating the rotation", func(ctx context.Context) error {
+		return w.Client.Create(ctx, rotation.DeepCopyObject().(client.Object))
+	})
+	w.eventually("the rotation to complete", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(rotation), rotation); err != nil {
+			return err
+		}
+		if phase, _, _ := unstructured.NestedString(rotation.Object, "status", "phase"); phase != string(fleetv1.OperationPhaseCompleted) {
+			return fmt.Errorf("status = %v", rotation.Object["status"])
+		}
+		return nil
+	})
+	if err := w.Client.Delete(w.t.Context(), rotation); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the deletion of the rotation", func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(rotation), rotation)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(errors.New("the rotation exists"), err)
 	})
 }

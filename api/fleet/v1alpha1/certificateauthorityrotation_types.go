@@ -5,7 +5,7 @@ import (
 )
 
 const (
-	// RotationFinalizer is on CertificateAuthorityRotations, and removed when nothing depends on them any more.
+	// RotationFinalizer is on CertificateAuthorityRotations, and removed when nothing depends on them.
 	RotationFinalizer = "fleet.cluster.x-k8s.io/rotation"
 	// RotatedAnnotation is set by users on MachinePools whose machines they have replaced, to RotationMark of the rotation and its step.
 	RotatedAnnotation = "fleet.cluster.x-k8s.io/rotated"

@@ -71,6 +71,9 @@ const (
 // Token identifies the operation and its mode, for OperationObservedAnnotation.
 func (o Operation) Token() string { return string(o.UID) + "/" + string(o.Mode) }
 
+// Holds reports whether the controller of the KubeadmControlPlane must not change Machines or members of etcd. Nil does not hold it.
+func (o *Operation) Holds() bool { return o != nil && o.Mode != OperationModeRotate }
+
 // OperationOf returns the operation on an object, or nil if there is none. An invalid annotation is an error: nothing may be changed then,
 // either.
 func OperationOf(obj metav1.Object) (*Operation, error) {

@@ -115,8 +115,8 @@ func TestFilesWhileCAsAreRotated(t *testing.T) {
 			}
 			document := w.document(t, "m")
 			var got []string
-			for _, path := range document.paths() {
-				if path == signingCAPath || path == adminPath || strings.HasSuffix(path, signingPatchFile) {
+			for _, file := range document.Files {
+				if path := file.Path; path == signingCAPath || path == adminPath || strings.HasSuffix(path, signingPatchFile) {
 					got = append(got, path)
 				}
 			}

@@ -19,7 +19,7 @@ import (
 //
 // When the operation has ended, its answer is removed before anything is changed again: the next operation must not take it for its own.
 func hold(_ context.Context, s *scope) (step.Result, error) {
-	if s.operation != nil && s.operation.Mode == fleetv1.OperationModeRotate {
+	if s.operation != nil && !s.operation.Holds() {
 		s.KCP.Annotations[fleetv1.OperationObservedAnnotation] = s.operation.Token()
 		return step.Done(), nil
 	}
@@ -53,7 +53,7 @@ func holder(kcp *controlplanev1.KubeadmControlPlane) (operation *fleetv1.Operati
 	switch {
 	case err != nil:
 		return nil, fmt.Sprintf("no Machine and no etcd member is changed: %v: correct or remove it", err)
-	case operation != nil && operation.Mode == fleetv1.OperationModeRotate:
+	case operation != nil && !operation.Holds():
 		return operation, "" // It needs the rollouts of the control plane.
 	case operation != nil:
 		return operation, fmt.Sprintf("%s %s holds the control plane: no Machine and no etcd member is changed until it completes or is deleted",

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -29,6 +30,20 @@ func operation(mode fleetv1.OperationMode) fleetv1.Operation {
 		op.DataSecret = "data"
 	}
 	return op
+}
+
+// A rotation gets its answer, and the control plane works as without it.
+func TestRotationDoesNotHold(t *testing.T) {
+	b := newBench(t)
+	op := operation(fleetv1.OperationModeRotate)
+	b.hold(t, op)
+	if _, why := holder(b.KCP); why != "" {
+		t.Errorf("it is held: %s", why)
+	}
+	s := &scope{operation: &op, ControlPlane: &snapshot.ControlPlane{KCP: b.KCP}}
+	if result, err := hold(t.Context(), s); err != nil || result.Ends() || b.KCP.Annotations[fleetv1.OperationObservedAnnotation] != op.Token() {
+		t.Errorf("the answer is %q, %v", b.KCP.Annotations[fleetv1.OperationObservedAnnotation], err)
+	}
 }
 
 // hold sets the annotation of an operation.

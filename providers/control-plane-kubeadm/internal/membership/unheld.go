@@ -23,7 +23,7 @@ func (r *Remover) unheld(ctx context.Context, cp *snapshot.ControlPlane) error {
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cp.KCP), live); err != nil {
 		return fmt.Errorf("reading the control plane: %w", err)
 	}
-	if _, held := live.Annotations[fleetv1.OperationAnnotation]; held || live.UID != cp.KCP.UID {
+	if operation, err := fleetv1.OperationOf(live); err != nil || operation.Holds() || live.UID != cp.KCP.UID {
 		return step.Stale("the cache does not show the operation that holds the control plane yet")
 	}
 	r.checked.Store(cp.KCP.UID, true)

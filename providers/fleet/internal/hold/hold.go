@@ -38,7 +38,8 @@ func (h Holder) Set(ctx context.Context, controlPlane client.ObjectKey, op fleet
 	if err != nil {
 		return false, fmt.Errorf("KubeadmControlPlane %s: %w", controlPlane, err)
 	}
-	if current != nil && current.UID != op.UID {
+	// There is one object of a name: with another UID, it was moved here with its control plane, or an earlier one was deleted by force.
+	if current != nil && current.UID != op.UID && (current.Kind != op.Kind || current.Name != op.Name) {
 		return false, fmt.Errorf("%w: %s %s on KubeadmControlPlane %s", ErrBusy, current.Kind, current.Name, controlPlane)
 	}
 	if current == nil || *current != op {

@@ -133,7 +133,7 @@ func settled(kcp *controlplanev1.KubeadmControlPlane) bool {
 
 func externalEtcd(s *scope) string {
 	if kubeadm.Defined(s.controlPlane.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External) && s.rotates(fleetv1.EtcdCA) {
-		return "etcd is external: its certificate authority is rotated by whoever runs it. Leave EtcdCA out of spec.authorities"
+		return "etcd is external: its certificate authority has to be rotated where it runs. Leave EtcdCA out of spec.authorities"
 	}
 	return ""
 }

@@ -23,7 +23,7 @@ import (
 const (
 	// poll is the interval of reconciles while a rotation waits for Machines, which this manager does not watch: a cache of all Machines
 	// would cost memory while there is no rotation. Changes of the Cluster's status, which counts its Machines, are events.
-	poll = 10 * time.Second
+	poll = 5 * time.Second
 	// refusedPoll is the interval while a rotation is refused, or not answered.
 	refusedPoll = 30 * time.Second
 	// workloadTimeout limits what a reconcile does in a workload cluster.

@@ -9,7 +9,7 @@
 //	hold      the controller of the control plane has answered, and no other operation begins
 //	generate  the new keys are in a Secret of the rotation, all at once, before one of them is used
 //	advance   carries out what package plan decides, until it has to wait
-//	finish    the control plane is given back, and the Secret of the rotation has no keys any more
+//	finish    the control plane is given back, and no keys are left in the Secret of the rotation
 //
 // Deletion:
 //

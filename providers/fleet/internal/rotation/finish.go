@@ -26,6 +26,6 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), fmt.Errorf("removing the keys from Secret %s: %w", s.own.Name, failsafe.Redacted(err))
 	}
 	s.rotation.Status.Phase = fleetv1.OperationPhaseCompleted
-	step.Event(ctx, "RotationCompleted", "The old certificate authorities of Cluster %s are not trusted any more", s.rotation.Spec.ClusterName)
+	step.Event(ctx, "RotationCompleted", "The old certificate authorities of Cluster %s are no longer trusted", s.rotation.Spec.ClusterName)
 	return step.Done(), nil
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// hold makes the rotation the operation on the control plane, and waits for the answer of its controller: one that does not answer may not
+// hold makes the rotation the operation on the control plane, and waits for the answer of its controller: one that never does may not
 // be able to use Secrets with several certificates.
 func (c *Controller) hold(ctx context.Context, s *scope) (step.Result, error) {
 	observed, err := c.holder.Set(ctx, client.ObjectKeyFromObject(s.controlPlane), s.operation())

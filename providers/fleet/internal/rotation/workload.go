@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -186,8 +187,7 @@ func rootPublished(ctx context.Context, w client.Client, certificates []byte) er
 	if err != nil {
 		return fmt.Errorf("reading ConfigMap %s: %w", rootConfigMap, err)
 	}
-	has := []byte(root.Data[rootKey])
-	if same := (authority.Change{New: pki.Pair{Certificate: certificates}}).StageOf(map[string][]byte{pki.CertificateKey: has}); same != authority.New {
+	if !authority.Same([]byte(root.Data[rootKey]), certificates) {
 		return fmt.Errorf("%w for kube-controller-manager to write the certificates into ConfigMap %s", errNotSettled, rootConfigMap)
 	}
 	return nil
@@ -241,24 +241,13 @@ func forget(ctx context.Context, w client.Client, changes map[fleetv1.Authority]
 			config.Data[key] = without(config.Data[key], change.Old)
 		}
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if data, err := patch.Data(config); err != nil || len(data) == 0 || maps(before, config) {
-		return err
+	if maps.Equal(before.Data, config.Data) {
+		return nil
 	}
-	if err := w.Patch(ctx, config, patch); err != nil {
+	if err := w.Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("removing old certificates from ConfigMap %s: %w", authenticationConfigMap, err)
 	}
 	return nil
-}
-
-// maps reports whether two ConfigMaps have the same data.
-func maps(a, b *corev1.ConfigMap) bool {
-	for key := range a.Data {
-		if a.Data[key] != b.Data[key] {
-			return false
-		}
-	}
-	return true
 }
 
 // without returns the PEM blocks of a text except one.

@@ -109,6 +109,9 @@ func (c Change) StageOf(data map[string][]byte) Stage {
 	return Unknown
 }
 
+// Same reports whether two texts have the same PEM blocks, in the same order.
+func Same(a, b []byte) bool { return equal(blocks(a), blocks(b)) }
+
 func join(a, b []byte) []byte {
 	joined := bytes.Clone(bytes.TrimRight(a, "\n"))
 	return append(append(joined, '\n'), b...)
