@@ -78,6 +78,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("steps %s", got)
 	}
 	c.faults("")
+	testenv.Must(t, v.api.Delete(t.Context(), recovery))
 	c.Gone()
 }
 

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,6 +10,8 @@ import (
 	"filippo.io/age"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
@@ -41,7 +44,7 @@ func (w *world) fleetObject(kind, name string, spec map[string]any) *unstructure
 	return o
 }
 
-// walkFleet backs up a Cluster to a directory, with a policy, verifies the archive, restores it, and deletes it.
+// walkFleet backs up a Cluster to a directory, with a policy, verifies the archive, and deletes it.
 func (w *world) walkFleet() {
 	w.t.Helper()
 	w.createClass(func(*unstructured.Unstructured) bool { return true })
@@ -100,7 +103,50 @@ func (w *world) walkFleet() {
 		return errors.Join(errors.New("the EtcdBackup exists"), err)
 	})
 	w.rotate(clusters.Items[0].GetName())
+	w.walkRecovery(clusters.Items[0].GetName())
 	w.checkMetrics()
+}
+
+// walkRecovery takes the power of two of three control plane machines of a Cluster, and recovers its control plane from the third.
+func (w *world) walkRecovery(cluster string) {
+	w.t.Helper()
+	w.do("scale up", scenario.Resize(scenario.Size{ControlPlanes: 3, Workers: 1}))
+	w.waitFor("scale up", scenario.Ready(scenario.Size{ControlPlanes: 3, Workers: 1}))
+	w.do("lose the quorum", scenario.LosePower(true, 2))
+	r := w.fleetObject(fleetv1.ControlPlaneRecoveryKind, "recovery", map[string]any{"clusterName": cluster, "minimumLossSeconds": int64(0)})
+	if err := w.Client.Create(w.t.Context(), r); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the members to be known", func(ctx context.Context) error { return w.confirmRecovery(ctx, r, cluster) })
+	w.completes("the recovery", r)
+}
+
+// confirmRecovery confirms a recovery, if one of three members responds, and knows no leader.
+func (w *world) confirmRecovery(ctx context.Context, r *unstructured.Unstructured, cluster string) error {
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
+		return err
+	}
+	typed := &fleetv1.ControlPlaneRecovery{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object, typed); err != nil {
+		return err
+	}
+	survivor, lost := "", []any{}
+	for _, m := range typed.Status.Members {
+		if !m.Reachable {
+			lost = append(lost, m.Machine)
+		} else if m.Leader == "" {
+			survivor = m.Machine
+		}
+	}
+	if survivor == "" || len(lost) != 2 {
+		return fmt.Errorf("members %+v", typed.Status.Members)
+	}
+	spec := map[string]any{"survivor": survivor, "lostMachines": lost, "confirm": cluster + "/" + survivor}
+	patch, err := json.Marshal(map[string]any{"spec": spec})
+	if err != nil {
+		return err
+	}
+	return w.Client.Patch(ctx, r, client.RawPatch(types.MergePatchType, patch))
 }
 
 // walkRestore restores the control plane of a Cluster from a backup.
@@ -113,15 +159,7 @@ func (w *world) walkRestore(backup *unstructured.Unstructured, cluster string) {
 	if err := w.Client.Create(w.t.Context(), restore); err != nil {
 		w.t.Fatal(err)
 	}
-	w.eventually("the control plane to be restored", func(ctx context.Context) error {
-		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(restore), restore); err != nil {
-			return err
-		}
-		if phase, _, _ := unstructured.NestedString(restore.Object, "status", "phase"); phase != string(fleetv1.OperationPhaseCompleted) {
-			return fmt.Errorf("status = %v", restore.Object["status"])
-		}
-		return nil
-	})
+	w.completes("the restore", restore)
 }
 
 // rotate rotates the certificate authorities of a Cluster, and deletes the rotation.
@@ -131,15 +169,7 @@ func (w *world) rotate(cluster string) {
 	w.eventually("creating the rotation", func(ctx context.Context) error {
 		return w.Client.Create(ctx, rotation.DeepCopyObject().(client.Object))
 	})
-	w.eventually("the rotation to complete", func(ctx context.Context) error {
-		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(rotation), rotation); err != nil {
-			return err
-		}
-		if phase, _, _ := unstructured.NestedString(rotation.Object, "status", "phase"); phase != string(fleetv1.OperationPhaseCompleted) {
-			return fmt.Errorf("status = %v", rotation.Object["status"])
-		}
-		return nil
-	})
+	w.completes("the rotation", rotation)
 	if err := w.Client.Delete(w.t.Context(), rotation); err != nil {
 		w.t.Fatal(err)
 	}
@@ -149,5 +179,19 @@ func (w *world) rotate(cluster string) {
 			return nil
 		}
 		return errors.Join(errors.New("the rotation exists"), err)
+	})
+}
+
+// completes waits until an operation has completed.
+func (w *world) completes(what string, operation *unstructured.Unstructured) {
+	w.t.Helper()
+	w.eventually(what+" to complete", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(operation), operation); err != nil {
+			return err
+		}
+		if phase, _, _ := unstructured.NestedString(operation.Object, "status", "phase"); phase != string(fleetv1.OperationPhaseCompleted) {
+			return fmt.Errorf("status = %v", operation.Object["status"])
+		}
+		return nil
 	})
 }

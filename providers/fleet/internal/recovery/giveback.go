@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,9 +13,6 @@ import (
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
-
-// workloadTimeout limits what a reconcile does in the workload cluster.
-const workloadTimeout = 15 * time.Second
 
 // giveBack takes commands to infrastructure providers back, and gives the control plane back to its controller.
 func (c *Controller) giveBack(ctx context.Context, s *scope) (step.Result, error) {
