@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -33,6 +32,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/restore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/serve"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/workdir"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -112,7 +112,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err != nil {
 		return err
 	}
-	work, err := workDir(f.workDir)
+	work, err := workdir.New(f.workDir)
 	if err != nil {
 		return err
 	}
@@ -131,10 +131,10 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
 		recovery.Setup(ctx, mgr, recovery.Options{Concurrency: f.recoveries, Filter: filter, Connect: workloads(connector)}),
 		backup.Setup(ctx, mgr, backup.Options{
-			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work,
+			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work.Path,
 		}),
 		restore.Setup(ctx, mgr, restore.Options{
-			Concurrency: f.restores, Filter: filter, Opener: opener, WorkDir: work, Server: server,
+			Concurrency: f.restores, Filter: filter, Opener: opener, WorkDir: work.Path, Server: server,
 			Connect: func(ctx context.Context, cluster types.NamespacedName) (restore.ControlPlane, error) {
 				e, err := connector.Connect(ctx, cluster)
 				if err != nil {
@@ -217,18 +217,4 @@ type members struct{ *member.Etcd }
 // Snapshot implements backup.Etcd.
 func (m members) Snapshot(ctx context.Context, of member.Member) (backup.Stream, error) {
 	return m.Etcd.Snapshot(ctx, of)
-}
-
-// workDir returns an empty directory for this process: what earlier ones have left in it is removed.
-func workDir(parent string) (string, error) {
-	if parent != "" {
-		if err := os.MkdirAll(parent, 0o700); err != nil {
-			return "", fmt.Errorf("creating the directory of --work-dir: %w", err)
-		}
-	}
-	dir, err := os.MkdirTemp(parent, "capi-fleet-*")
-	if err != nil {
-		return "", fmt.Errorf("creating a directory for snapshots: %w", err)
-	}
-	return dir, nil
 }
