@@ -84,9 +84,9 @@ func New(clients step.Clients, o Options) *Controller {
 	}
 }
 
-// declared returns the declaration of the controller.
-func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRestore, *scope] {
-	steps := []step.Step[*scope]{
+// steps returns the steps of a restore.
+func (c *Controller) steps() []step.Step[*scope] {
+	return []step.Step[*scope]{
 		step.Do("protect", protect),
 		step.Do("latest", c.latest),
 		step.Do("check", c.check),
@@ -100,14 +100,18 @@ func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRestore, *s
 		c.marked("nodes", fleetv1.RestoreStepNodes, 2*time.Minute, c.nodes),
 		c.marked("release", fleetv1.RestoreStepRelease, 2*time.Minute, c.release),
 	}
+}
+
+// declared returns the declaration of the controller.
+func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRestore, *scope] {
 	return step.Controller[*fleetv1.ControlPlaneRestore, *scope]{
 		Name: "controlplanerestore",
 		New:  func() *fleetv1.ControlPlaneRestore { return &fleetv1.ControlPlaneRestore{} },
 		Scope: func(_ context.Context, r *fleetv1.ControlPlaneRestore) (*scope, error) {
 			return &scope{restore: r}, nil
 		},
-		Steps:    steps,
-		Deletion: []step.Step[*scope]{step.When((*scope).mustGoOn, steps...), step.Do("discard", c.discard)},
+		Steps:    c.steps(),
+		Deletion: []step.Step[*scope]{step.Do("discard", c.discard)},
 		Reports:  reports,
 	}
 }

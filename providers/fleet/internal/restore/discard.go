@@ -30,7 +30,10 @@ func (c *Controller) discard(ctx context.Context, s *scope) (step.Result, error)
 		return step.Stop(), nil
 	}
 	if s.mustGoOn() {
-		return step.WaitAtMost(poll, "the restore to complete"), nil
+		result, err := step.Run(ctx, s, c.steps()...)
+		if err != nil || s.mustGoOn() || result.Ends() {
+			return result, err
+		}
 	}
 	if _, moved := r.Annotations[deleteForMove]; !moved && !r.Ended() {
 		if stale, err := c.latest(ctx, s); stale.Ends() || err != nil {

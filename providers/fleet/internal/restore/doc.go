@@ -15,9 +15,9 @@
 //	nodes    Nodes of Machines that no longer exist are deleted, never one whose Machine exists
 //	release  the controller of the control plane has it again, and what was stored is deleted
 //
-// Deletion, after the steps if Machines were already deleted, and instead of them otherwise:
+// Deletion:
 //
-//	discard  the control plane is given back, and what was stored is deleted; then the finalizer is removed
+//	discard  if Machines were already deleted, the steps above are taken first; then the control plane is given back, and what was stored is deleted; then the finalizer is removed
 //
 // All steps from inspect to release have a mark in status.steps. Each can be interrupted by the end of the process after any request, and
 // is repeated then. Once Machines are deleted, nothing ends the restore but its success: what goes wrong is tried again, and reported.

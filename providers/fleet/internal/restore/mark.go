@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
@@ -45,19 +44,6 @@ func (r refusal) Error() string { return r.reason }
 
 // refuse returns a refusal.
 func refuse(reason string) error { return refusal{reason} }
-
-// latest compares the status with that in the API server: steps must not be repeated because the cache is old.
-func (c *Controller) latest(ctx context.Context, s *scope) (step.Result, error) {
-	if s.restore.Ended() {
-		return step.Stop(), nil
-	}
-	live := &fleetv1.ControlPlaneRestore{}
-	result, err := c.Latest(ctx, step.Reread(s.restore, live, func(live, cached *fleetv1.ControlPlaneRestore) bool {
-		return live.Generation == cached.Generation && equality.Semantic.DeepEqual(live.Status, cached.Status)
-	}))
-	s.outdated = err != nil || result.Ends()
-	return result, err
-}
 
 // marked returns a step with a mark in the status. It is not taken again once it is complete, and ends after the limit, to be tried again.
 func (c *Controller) marked(
