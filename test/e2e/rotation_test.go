@@ -170,6 +170,7 @@ func rotates(t *testing.T, name string, controlPlanes, workers int) {
 		t.Error("the kubeconfig of before the rotation is not refused")
 	}
 	r.authenticates(token)
+	testenv.Must(t, api.Delete(t.Context(), r.obj)) // It outlives its Cluster.
 	stage(t, "deleted", func() { gone(t, c) })
 }
 
@@ -209,6 +210,9 @@ func (r *rotation) authenticates(old string) {
 		secret, err = api.CoreV1().Secrets("default").Get(r.t.Context(), "legacy", metav1.GetOptions{})
 		return err
 	}))
+	if string(secret.Data[corev1.ServiceAccountTokenKey]) == old {
+		r.t.Error("the token in the Secret is not signed again")
+	}
 	for token, want := range map[string]string{string(secret.Data[corev1.ServiceAccountTokenKey]): "forbidden", old: "Unauthorized"} {
 		rest, err := clientcmd.RESTConfigFromKubeConfig(config)
 		testenv.Must(r.t, err)
