@@ -17,10 +17,12 @@
 //
 // Deletion:
 //
-//	discard  if Machines were already deleted, the steps above are taken first; then the control plane is given back, and what was stored is deleted; then the finalizer is removed
+//	discard  the control plane is given back, and what was stored is deleted; then the finalizer is removed. If Machines were already deleted,
+//	         the steps above are completed before
 //
 // All steps from inspect to release have a mark in status.steps. Each can be interrupted by the end of the process after any request, and
-// is repeated then. Once Machines are deleted, nothing ends the restore but its success: what goes wrong is tried again, and reported.
+// is repeated then. Once Machines are deleted, only success ends the restore, or
+// the deletion of its Cluster: what goes wrong is tried again, and reported.
 //
 // Nothing of it is cached apart from ControlPlaneRestores, Clusters, EtcdBackups and BackupStores: who does not restore has no cost. So
 // steps poll.
