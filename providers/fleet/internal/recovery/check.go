@@ -17,8 +17,10 @@ func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 		return result, err
 	}
 	s.recovery.Status.Phase = fleetv1.OperationPhaseRunning
-	s.complete(checkStep, c.Clock.Now(), "%d of %d etcd members respond, and none knows a leader", len(reachable(s.recovery)), s.recovery.Status.Voters)
+	s.complete(checkStep, c.Clock.Now(), "%d of %d etcd members respond, and none knows a leader", len(reachable(s.recovery)),
+		s.recovery.Status.Voters)
 	s.said = verdict{reason: fleetv1.OperationRunningReason, message: "The recovery is certain: fencing the lost machines"}
-	step.Event(ctx, "RecoveryBegan", "Recovering the control plane of Cluster %s from Machine %s", s.recovery.Spec.ClusterName, s.recovery.Spec.Survivor)
+	step.Event(ctx, "RecoveryBegan", "Recovering the control plane of Cluster %s from Machine %s", s.recovery.Spec.ClusterName,
+		s.recovery.Spec.Survivor)
 	return step.WaitAtMost(poll, "the mark of the decision to be written"), nil
 }

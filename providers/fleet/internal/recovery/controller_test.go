@@ -93,7 +93,7 @@ func TestWithoutAnswers(t *testing.T) {
 	}{
 		{"the infrastructure provider", func(w *world) { w.mute = map[string]bool{"a": true, "b": true, "c": true} },
 			"False Refused no etcd member responds to its infrastructure provider; without one, use a ControlPlaneRestore, from the latest " +
-				"EtcdBackup. a: the provider of InMemoryMachine/a does not answer: it is stopped, or does not know annotation"},
+				"EtcdBackup. a: the provider of InMemoryMachine/a has not answered: it is stopped, or does not know annotation"},
 		{"the controller of the control plane", func(w *world) { w.heldBack = true },
 			"False Waiting Hold: the controller of KubeadmControlPlane plane to answer. It has not set annotation"},
 		{"of one lost Machine only", func(w *world) { w.mute["a"] = true }, "True Completed"},

@@ -81,7 +81,8 @@ func unreachable(r *fleetv1.ControlPlaneRecovery, _ time.Time) verdict {
 	for _, m := range r.Status.Members {
 		all = append(all, m.Machine+": "+cmp.Or(m.Message, "it does not respond"))
 	}
-	return refused("no etcd member responds to its infrastructure provider; without one, use a ControlPlaneRestore, from the latest EtcdBackup. %s",
+	return refused("no etcd member responds to its infrastructure provider; without one, use a ControlPlaneRestore, from the latest "+
+		"EtcdBackup. %s",
 		strings.Join(all, "; "))
 }
 
@@ -99,9 +100,9 @@ func unconfirmed(r *fleetv1.ControlPlaneRecovery, _ time.Time) verdict {
 		message += fmt.Sprintf(". To recover from Machine %s, set spec.survivor to %q", survivor, survivor)
 	}
 	lost := othersThan(r, survivor)
-	return verdict{reason: fleetv1.OperationNotConfirmedReason, message: fmt.Sprintf("%s, spec.lostMachines to %s and spec.confirm to %q. What "+
-		"this member does not have is lost, and Machines %s are deleted with their disks. If their hardware cannot be deleted, turn it off "+
-		"for good, and set spec.fenced", message, quoted(lost), confirmation(r, survivor), strings.Join(lost, ", "))}
+	return verdict{reason: fleetv1.OperationNotConfirmedReason, message: fmt.Sprintf("%s, spec.lostMachines to %s and spec.confirm to %q. "+
+		"What this member does not have is lost, and Machines %s are deleted with their disks. If their hardware cannot be deleted, turn it off "+
+		"permanently, and set spec.fenced", message, quoted(lost), confirmation(r, survivor), strings.Join(lost, ", "))}
 }
 
 // unfit: the survivor cannot be one.

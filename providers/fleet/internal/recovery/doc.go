@@ -1,5 +1,5 @@
-// Package recovery reconciles ControlPlaneRecoveries: each gives a control plane whose etcd has lost its quorum a new one, made of one member
-// that survives.
+// Package recovery reconciles ControlPlaneRecoveries: each gives a control plane whose etcd has lost its quorum a new one, made of one
+// member that survives.
 //
 // The steps, in order, and what each guarantees:
 //

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// fence deletes the lost Machines, and waits until their infrastructure is gone: one that comes back later would be another etcd with the same
-// IDs and other data. If the user vouches for that, it does not wait.
+// fence deletes the lost Machines, and waits until their infrastructure is gone: one that comes back later would be another etcd with the
+// same IDs and other data. If the user vouches for that, it does not wait.
 func (c *Controller) fence(ctx context.Context, s *scope) (step.Result, error) {
 	if s.completed(fenceStep) {
 		return step.Done(), nil
@@ -76,7 +76,8 @@ func (c *Controller) remove(ctx context.Context, m *clusterv1.Machine) error {
 	return nil
 }
 
-// gone reports whether the infrastructure of a Machine is deleted. The Machine itself may wait to delete its Node, which needs the API server.
+// gone reports whether the infrastructure of a Machine is deleted. The Machine itself may wait to delete its Node, which needs the
+// API server.
 func (c *Controller) gone(ctx context.Context, m *clusterv1.Machine) (bool, error) {
 	_, err := c.infrastructure(ctx, m)
 	if apierrors.IsNotFound(err) {

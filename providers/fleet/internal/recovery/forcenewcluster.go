@@ -17,20 +17,21 @@ func (c *Controller) force(ctx context.Context, s *scope) (step.Result, error) {
 	now, name := c.Clock.Now(), s.recovery.Spec.Survivor
 	survivor := s.machine(name)
 	if survivor == nil {
-		return c.fail(s, "Machine "+name+" does not exist any more: use a ControlPlaneRestore, from the latest EtcdBackup")
+		return c.fail(s, "Machine "+name+" no longer exists: use a ControlPlaneRestore, from the latest EtcdBackup")
 	}
 	answer, err := c.ask(ctx, survivor, fleetv1.EtcdCommand{
 		UID: string(s.recovery.UID) + ".force", Command: fleetv1.EtcdCommandForceNewCluster,
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return c.fail(s, "the infrastructure of Machine "+name+" does not exist any more: use a ControlPlaneRestore, from the latest EtcdBackup")
+		return c.fail(s, "the infrastructure of Machine "+name+" no longer exists: use a ControlPlaneRestore, from the latest EtcdBackup")
 	case err != nil:
 		return step.Result{}, err
 	case answer == nil:
 		return s.waits(forceStep, now, "the infrastructure provider to make the etcd member on Machine %s the only one", name)
 	case answer.Error != "":
-		return s.waits(forceStep, now, "the infrastructure provider to make the etcd member on Machine %s the only one. It has failed, and is tried again: %s",
+		return s.waits(forceStep, now, "the infrastructure provider to make the etcd member on Machine %s the only one. "+
+			"It has failed, and is tried again: %s",
 			name, answer.Error)
 	}
 	s.complete(forceStep, now, "the etcd member on Machine %s is the only one", name)

@@ -43,7 +43,8 @@ func (c *Controller) observe(ctx context.Context, s *scope) (step.Result, error)
 				missing = append(missing, m.Name)
 				member = previous(before, member)
 			} else {
-				member.Message = fmt.Sprintf("the provider of %s does not answer: it is stopped, or does not know annotation %s", member.Infrastructure,
+				member.Message = fmt.Sprintf("the provider of %s has not answered: it is stopped, or does not know annotation %s",
+					member.Infrastructure,
 					fleetv1.EtcdCommandAnnotation)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// removeNodes deletes the Nodes of the lost machines: their Machines cannot any more if they were deleted while no API server responded.
+// removeNodes deletes the Nodes of the lost machines: their Machines cannot if they were deleted while no API server responded.
 func (c *Controller) removeNodes(ctx context.Context, s *scope) (step.Result, error) {
 	if s.completed(nodesStep) {
 		return step.Done(), nil
