@@ -186,8 +186,8 @@ func (s *scope) waits(name string, now time.Time, format string, args ...any) (s
 func reports(s *scope) []metav1.Condition {
 	const t = fleetv1.OperationCompletedCondition
 	switch {
-	case s.said.reason == fleetv1.OperationCompletedReason:
-		return []metav1.Condition{report.True(t, s.said.reason, "%s", s.said.message)}
+	case s.recovery.Status.Phase == fleetv1.OperationPhaseCompleted:
+		return []metav1.Condition{report.True(t, fleetv1.OperationCompletedReason, "")}
 	case s.said.reason != "":
 		return []metav1.Condition{report.False(t, s.said.reason, "%s", s.said.message)}
 	}

@@ -12,13 +12,10 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// current ends the reconcile if the recovery has ended, if an older one of the Cluster has not, or if the cache has an older copy of it:
+// current ends the reconcile if an older recovery of the Cluster has not ended, or if the cache has an older copy of it:
 // one without the marks of steps would be decided again, by Machines that are deleted already.
 func (c *Controller) current(ctx context.Context, s *scope) (step.Result, error) {
 	r := s.recovery
-	if r.Ended() {
-		return step.Stop(), nil
-	}
 	if r.Status.Phase == "" {
 		r.Status.Phase = fleetv1.OperationPhasePending
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -24,7 +23,6 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	s.complete(releaseAll, now, "KubeadmControlPlane %s continues", s.controlPlane.Name)
 	s.recovery.Status.Phase, s.recovery.Status.CompletionTime = fleetv1.OperationPhaseCompleted, &metav1.Time{Time: now}
 	s.said = verdict{reason: fleetv1.OperationCompletedReason}
-	controllerutil.RemoveFinalizer(s.recovery, fleetv1.ControlPlaneRecoveryFinalizer)
 	step.Event(ctx, "RecoveryCompleted", "The control plane of Cluster %s works again, with Machine %s", s.recovery.Spec.ClusterName,
 		s.recovery.Spec.Survivor)
 	return step.Stop(), nil

@@ -11,6 +11,7 @@ import (
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -45,7 +46,7 @@ func (c *Controller) discard(ctx context.Context, s *scope) (step.Result, error)
 		}
 	}
 	controllerutil.RemoveFinalizer(r, fleetv1.ControlPlaneRestoreFinalizer)
-	delete(r.Annotations, blockMove)
+	delete(r.Annotations, operation.BlockMoveAnnotation)
 	return step.Stop(), nil
 }
 
@@ -56,7 +57,7 @@ func (c *Controller) giveBack(ctx context.Context, s *scope) error {
 		return err
 	}
 	if f.kcp != nil {
-		op := operation(s.restore, fleetv1.OperationModeHold)
+		op := heldBy(s.restore, fleetv1.OperationModeHold)
 		if err := c.holder.Release(ctx, client.ObjectKeyFromObject(f.kcp), op); err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
 )
 
-// operation returns the operation on the control plane.
-func operation(r *fleetv1.ControlPlaneRestore, mode fleetv1.OperationMode) fleetv1.Operation {
+// heldBy returns the operation on the control plane.
+func heldBy(r *fleetv1.ControlPlaneRestore, mode fleetv1.OperationMode) fleetv1.Operation {
 	op := fleetv1.Operation{Kind: fleetv1.ControlPlaneRestoreKind, Name: r.Name, UID: r.UID, Mode: mode}
 	if mode == fleetv1.OperationModeRestore {
 		op.DataSecret = SecretName(r)
@@ -37,5 +37,5 @@ func (c *Controller) hold(ctx context.Context, s *scope) (outcome, error) {
 
 // set sets the operation in a mode, and reports whether the controller of the control plane acts by it.
 func (c *Controller) set(ctx context.Context, s *scope, mode fleetv1.OperationMode) (observed bool, err error) {
-	return c.holder.Set(ctx, client.ObjectKeyFromObject(s.kcp), operation(s.restore, mode))
+	return c.holder.Set(ctx, client.ObjectKeyFromObject(s.kcp), heldBy(s.restore, mode))
 }

@@ -11,7 +11,7 @@ import (
 
 // release gives the control plane back, and deletes what was stored for it.
 func (c *Controller) release(ctx context.Context, s *scope) (outcome, error) {
-	if err := c.holder.Release(ctx, client.ObjectKeyFromObject(s.kcp), operation(s.restore, fleetv1.OperationModeRestore)); err != nil {
+	if err := c.holder.Release(ctx, client.ObjectKeyFromObject(s.kcp), heldBy(s.restore, fleetv1.OperationModeRestore)); err != nil {
 		return outcome{}, err
 	}
 	if err := c.dropData(ctx, s.restore); err != nil {

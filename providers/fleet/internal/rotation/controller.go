@@ -79,14 +79,12 @@ func (c *Controller) declared() step.Controller[*fleetv1.CertificateAuthorityRot
 		},
 		Steps: []step.Step[*scope]{
 			step.Do("protect", protect),
-			step.When((*scope).active,
-				step.Do("read", c.read),
-				step.Do("admit", c.admit),
-				step.Do("hold", c.hold),
-				step.Do("generate", c.generate),
-				step.Do("advance", c.advance),
-				step.Do("finish", c.finish),
-			),
+			step.Do("read", c.read),
+			step.Do("admit", c.admit),
+			step.Do("hold", c.hold),
+			step.Do("generate", c.generate),
+			step.Do("advance", c.advance),
+			step.Do("finish", c.finish),
 		},
 		Deletion: []step.Step[*scope]{step.Do("withdraw", c.withdraw)},
 		Reports:  reports,
@@ -112,9 +110,6 @@ type scope struct {
 	reason, message string
 	now             time.Time
 }
-
-// active reports whether there is something left to do.
-func (s *scope) active() bool { return !s.rotation.Ended() }
 
 // authorities returns what is rotated, in the order of authority.All.
 func (s *scope) authorities() []fleetv1.Authority {

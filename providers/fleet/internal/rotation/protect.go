@@ -3,25 +3,15 @@ package rotation
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
-	"sigs.k8s.io/cluster-api/sdk/naming"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// protect adds the finalizer and the label of the Cluster.
+// protect adds the finalizer. A rotation lasts for as long as three rollouts, so it can be moved meanwhile.
 func protect(_ context.Context, s *scope) (step.Result, error) {
 	r := s.rotation
-	if r.Labels[clusterv1.ClusterNameLabel] == "" {
-		if r.Labels == nil {
-			r.Labels = map[string]string{}
-		}
-		r.Labels[clusterv1.ClusterNameLabel] = naming.LabelValue(r.Spec.ClusterName)
-	}
-	if !r.Ended() && controllerutil.AddFinalizer(r, fleetv1.RotationFinalizer) {
-		return step.Checkpoint(), nil
-	}
-	return step.Done(), nil
+	return operation.Protect(r, &r.Status.Phase, operation.Protection{
+		Finalizer: fleetv1.RotationFinalizer, Cluster: r.Spec.ClusterName,
+	}), nil
 }
