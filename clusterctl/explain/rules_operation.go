@@ -31,7 +31,8 @@ func (v *view) operations() []Cause {
 	}
 	if plane.GetAnnotations()[fleetv1.OperationObservedAnnotation] != op.Token() {
 		message += "; the controller of the control plane has not confirmed that yet"
-		actions = append(actions, "If that takes longer than a minute, see whether the kubeadm control plane provider runs, and whether its version knows operations")
+		actions = append(actions,
+			"If that takes longer than a minute, see whether the kubeadm control plane provider runs, and whether its version knows operations")
 	}
 	return []Cause{v.cause(HeldByOperation, Progressing, plane, nil, message).do(actions...)}
 }

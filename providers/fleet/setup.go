@@ -1,5 +1,5 @@
-// Package fleet is the fleet provider: it backs up the etcd of workload clusters, and restores and recovers their control planes. Backups work
-// beside any kubeadm control plane provider, of other versions of Cluster API, too; the rest needs ours.
+// Package fleet is the fleet provider: it backs up the etcd of workload clusters, and restores and recovers their control planes. Backups
+// work beside any kubeadm control plane provider, of other versions of Cluster API, too; the rest needs ours.
 package fleet
 
 import (
@@ -88,8 +88,9 @@ func (f *flags) validate() error {
 func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
-		Name:             "capi-fleet-controller",
-		Purpose:          "The fleet provider: backs up the etcd of workload clusters, and restores and recovers their control planes, and rotates their certificate authorities.",
+		Name: "capi-fleet-controller",
+		Purpose: "The fleet provider: backs up the etcd of workload clusters, and restores and recovers their control planes, " +
+			"and rotates their certificate authorities.",
 		Namespace:        "capi-fleet-system",
 		LeaderElectionID: "controller-leader-election-capi-fleet",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -131,7 +132,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
 		recovery.Setup(ctx, mgr, recovery.Options{Concurrency: f.recoveries, Filter: filter, Connect: workloads(connector)}),
 		backup.Setup(ctx, mgr, backup.Options{
-			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector), BytesPerSecond: f.bytesPerSecond, WorkDir: work.Path,
+			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector),
+			BytesPerSecond: f.bytesPerSecond, WorkDir: work.Path,
 		}),
 		restore.Setup(ctx, mgr, restore.Options{
 			Concurrency: f.restores, Filter: filter, Opener: opener, WorkDir: work.Path, Server: server,

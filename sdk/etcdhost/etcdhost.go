@@ -48,8 +48,8 @@ type printed struct {
 	} `json:"members"`
 }
 
-// Answer returns the answer to a command, given what the script has printed. The machine may be hostile: nothing of it is repeated but numbers,
-// and the errors of the script.
+// Answer returns the answer to a command, given what the script has printed. The machine may be hostile: nothing of it is repeated but
+// numbers, and the errors of the script.
 func Answer(c fleetv1.EtcdCommand, output string) fleetv1.EtcdAnswer {
 	answer := fleetv1.EtcdAnswer{UID: c.UID, Command: c.Command}
 	lines := strings.Split(strings.TrimSpace(output), "\n")

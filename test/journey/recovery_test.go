@@ -52,7 +52,6 @@ func TestRecovery(t *testing.T) {
 			t.Errorf("member %+v, want only that of %s to respond, without a leader", m, survivor.Name)
 		}
 	}
-	before = c.Snapshot()
 	base := recovery.DeepCopy()
 	recovery.Spec.Survivor, recovery.Spec.LostMachines, recovery.Spec.Confirm = survivor.Name, lost, c.Name+"/"+survivor.Name
 	testenv.Must(t, v.api.Patch(t.Context(), recovery, client.MergeFrom(base)))

@@ -7,9 +7,9 @@ import (
 // BackupStoreFinalizer is on BackupStores, and removed when no EtcdBackup needs the store to delete its archive.
 const BackupStoreFinalizer = "fleet.cluster.x-k8s.io/backupstore"
 
-// ImportAnnotation on a BackupStore has the provider create EtcdBackups for the archives of a Cluster in the store, if they have none: their
-// objects were lost with a management cluster. The value is the name of the Cluster, or * for all of the namespace. The archives must be of
-// Clusters of the same namespace. It is done once per value: to repeat it, append a slash and anything else, such as ledger/2.
+// ImportAnnotation on a BackupStore has the provider create EtcdBackups for the archives of a Cluster in the store, if they have none:
+// their objects were lost with a management cluster. The value is the name of the Cluster, or * for all of the namespace. The archives must
+// be of Clusters of the same namespace. It is done once per value: to repeat it, append a slash and anything else, such as ledger/2.
 const ImportAnnotation = "fleet.cluster.x-k8s.io/import"
 
 // StoreImportedCondition is True if what ImportAnnotation asks for is done. There is none without the annotation.

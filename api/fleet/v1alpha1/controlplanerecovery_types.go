@@ -163,8 +163,8 @@ type ControlPlaneRecoveryStatus struct {
 // +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Completed\")].message",description="What it waits for",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation",priority=10
 
-// ControlPlaneRecovery gives a control plane that has lost the quorum of its etcd a new one, made of one member that survives. What that member
-// does not have is lost, and the other Machines of the control plane are deleted. Without spec.confirm, it only reports.
+// ControlPlaneRecovery gives a control plane that has lost the quorum of its etcd a new one, made of one member that survives. What that
+// member does not have is lost, and the other Machines of the control plane are deleted. Without spec.confirm, it only reports.
 type ControlPlaneRecovery struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -61,8 +61,8 @@ type ControlPlaneRestoreSpec struct {
 	// +optional
 	IdentitySecretRef *LocalReference `json:"identitySecretRef,omitempty"`
 
-	// confirm is <name of the Cluster>@<revision of the backup>: all control plane Machines of the Cluster are deleted, and what was written to
-	// the cluster since the backup is lost. Without it, the condition Completed says what would happen, and nothing is changed.
+	// confirm is <name of the Cluster>@<revision of the backup>: all control plane Machines of the Cluster are deleted, and what was written
+	// to the cluster since the backup is lost. Without it, the condition Completed says what would happen, and nothing is changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Confirm string `json:"confirm,omitempty"`

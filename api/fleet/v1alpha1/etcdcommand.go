@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// EtcdCommandAnnotation is set by a ControlPlaneRecovery on the infrastructure machine of a control plane Machine, and has an EtcdCommand as
-	// JSON: what the infrastructure provider is asked to do with the etcd member on that machine, where no API server is needed for it.
+	// EtcdCommandAnnotation is set by a ControlPlaneRecovery on the infrastructure machine of a control plane Machine, and has an EtcdCommand
+	// as JSON: what the infrastructure provider is asked to do with the etcd member on that machine, where no API server is needed for it.
 	EtcdCommandAnnotation = "fleet.cluster.x-k8s.io/etcd-command"
 	// EtcdAnswerAnnotation is set on the infrastructure machine by its provider, and has an EtcdAnswer as JSON. Providers that do not know the
 	// command never set it.
@@ -43,8 +43,8 @@ type EtcdAnswer struct {
 	// UID and Command are those of the EtcdCommand.
 	UID     string          `json:"uid"`
 	Command EtcdCommandName `json:"command"`
-	// Error is why the command has failed, empty if it has succeeded. That of EtcdCommandForceNewCluster may be replaced by another answer to the
-	// same command.
+	// Error is why the command has failed, empty if it has succeeded. That of EtcdCommandForceNewCluster may be replaced by another answer to
+	// the same command.
 	Error string `json:"error,omitempty"`
 	// Member is the state of the member, after the command. It is nil if the member does not respond.
 	Member *EtcdMemberState `json:"member,omitempty"`
@@ -68,8 +68,8 @@ type EtcdMemberState struct {
 	Members []string `json:"members,omitempty"`
 }
 
-// EtcdCommandOf returns the command on an infrastructure machine that has not been answered, or nil. A ForceNewCluster that was answered with
-// an error is returned again.
+// EtcdCommandOf returns the command on an infrastructure machine that has not been answered, or nil. A ForceNewCluster that was answered
+// with an error is returned again.
 func EtcdCommandOf(obj metav1.Object) (*EtcdCommand, error) {
 	text, ok := obj.GetAnnotations()[EtcdCommandAnnotation]
 	if !ok {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// OperationAnnotation is set on a KubeadmControlPlane by a ControlPlaneRestore or another operation, and has an Operation as JSON. While it is
-	// there, the controller of the KubeadmControlPlane changes neither Machines nor members of etcd, except as the mode says.
+	// OperationAnnotation is set on a KubeadmControlPlane by a ControlPlaneRestore or another operation, and has an Operation as JSON. While
+	// it is there, the controller of the KubeadmControlPlane changes neither Machines nor members of etcd, except as the mode says.
 	OperationAnnotation = "fleet.cluster.x-k8s.io/operation"
 	// OperationObservedAnnotation is set on the KubeadmControlPlane by its controller, to Operation.Token, once it acts by the annotation
 	// above: from then on the operation may rely on it. When that annotation is gone, the controller removes it before it changes anything. So
 	// an operation waits for the answer to the mode that it has set, and does not set the annotation again after it has removed it.
 	OperationObservedAnnotation = "fleet.cluster.x-k8s.io/operation-observed"
-	// RestoreDataAnnotation is set by the controller of a KubeadmControlPlane on the Machine that it creates in OperationModeRestore, and on its
-	// KubeadmConfig, to the name of the Secret in Operation.DataSecret. That Machine runs kubeadm init, although the cluster is
+	// RestoreDataAnnotation is set by the controller of a KubeadmControlPlane on the Machine that it creates in OperationModeRestore, and on
+	// its KubeadmConfig, to the name of the Secret in Operation.DataSecret. That Machine runs kubeadm init, although the cluster is
 	// initialized, after it has filled etcd's data directory.
 	RestoreDataAnnotation = "fleet.cluster.x-k8s.io/restore-data"
 	// AuthoritiesAnnotation is set by the kubeadm bootstrap provider on Secrets with the bootstrap data of control plane Machines, to
@@ -165,6 +165,6 @@ type OperationStep struct {
 	Message string `json:"message,omitempty"`
 }
 
-// OperationEndedAnnotation is on operations that have completed or failed, with their phase: a copy of such an object without its status, by a
-// move or from a backup, is not carried out again.
+// OperationEndedAnnotation is on operations that have completed or failed, with their phase: a copy of such an object without its status,
+// by a move or from a backup, is not carried out again.
 const OperationEndedAnnotation = "fleet.cluster.x-k8s.io/ended"

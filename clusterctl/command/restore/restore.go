@@ -1,4 +1,5 @@
-// Package restore is the command `clusterctl restore`: it replaces the control plane of a workload cluster by one with the data of a backup.
+// Package restore is the command `clusterctl restore`: it replaces the control plane of a workload cluster by one with the data of a
+// backup.
 package restore
 
 import (
@@ -31,7 +32,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
-// defaultTimeout is how long a restore is waited for: machines of some providers take a quarter of an hour to start, and are deleted before.
+// defaultTimeout is how long a restore is waited for: machines of some providers take a quarter of an hour to start, and are deleted
+// before.
 const defaultTimeout = time.Hour
 
 // Options are the inputs of the command.
@@ -102,7 +104,8 @@ func (o *Options) addFlags(cmd *cobra.Command, f *factory.Factory) {
 	fs.StringVar(&o.From, "from", "", "Restore this `EtcdBackup`")
 	fs.StringVar(&o.Store, "store", "", "Restore an archive in this `BackupStore`, without an EtcdBackup")
 	fs.StringVar(&o.Key, "key", "", "Restore the archive with this `key` in the store")
-	fs.StringVar(&o.IdentitySecret, "identity-secret", "", "Decrypt the archive with the age key in this `Secret`. Defaults to that of the EtcdBackup")
+	fs.StringVar(&o.IdentitySecret, "identity-secret", "",
+		"Decrypt the archive with the age key in this `Secret`. Defaults to that of the EtcdBackup")
 	fs.StringVar(&o.Confirm, "confirm", "", "Confirm with this `value`, CLUSTER@REVISION, instead of being asked")
 	fs.BoolVarP(&o.Yes, "yes", "y", false, "Confirm without being asked")
 	fs.BoolVar(&o.AcceptOtherCluster, "accept-other-cluster", false,

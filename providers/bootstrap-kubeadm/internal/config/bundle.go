@@ -26,7 +26,8 @@ const (
 	defaultPatches = "/etc/kubernetes/patches"
 	// signingPatchFile patches the manifest of kube-controller-manager. The last one of a flag wins.
 	signingPatchFile = "kube-controller-manager90clusterapi+json.json"
-	signingPatch     = `[{"op":"add","path":"/spec/containers/0/command/-","value":"--cluster-signing-cert-file=` + signingCAPath + `"}]` + "\n"
+	signingPatch     = `[{"op":"add","path":"/spec/containers/0/command/-",` +
+		`"value":"--cluster-signing-cert-file=` + signingCAPath + `"}]` + "\n"
 	// adminPath is the kubeconfig with which kubeadm join adds an etcd member. kubeadm would write only the first certificate into it, and
 	// the API server that answers may have a certificate of the other CA. It keeps a file that exists.
 	adminPath = "/etc/kubernetes/admin.conf"

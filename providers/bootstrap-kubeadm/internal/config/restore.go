@@ -33,7 +33,8 @@ func (c *Controller) restore(ctx context.Context, s *scope) (step.Result, error)
 	secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: s.config.Namespace, Name: s.config.Annotations[fleetv1.RestoreDataAnnotation]}
 	switch err := c.Live.Get(ctx, key, secret); {
 	case apierrors.IsNotFound(err):
-		return awaitRestore(s, fmt.Sprintf("Secret %s with the data to restore, which annotation %s names", key, fleetv1.RestoreDataAnnotation)), nil
+		return awaitRestore(s,
+			fmt.Sprintf("Secret %s with the data to restore, which annotation %s names", key, fleetv1.RestoreDataAnnotation)), nil
 	case err != nil:
 		return step.Done(), fmt.Errorf("reading Secret %s: %w", key, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// hold answers an operation that holds the control plane: this reconcile, and all later ones, do not change anything that the operation does.
-// One worker reconciles a control plane, so no other reconcile is under way.
+// hold answers an operation that holds the control plane: this reconcile, and all later ones, do not change anything that the operation
+// does. One worker reconciles a control plane, so no other reconcile is under way.
 //
 // When the operation has ended, its answer is removed before anything is changed again: the next operation must not take it for its own.
 func hold(_ context.Context, s *scope) (step.Result, error) {
@@ -73,7 +73,8 @@ func unlessHeld(one step.Step[*scope]) step.Step[*scope] { return step.When((*sc
 
 // lossHeld replaces what the step stranded has reported about a control plane without Machines, by what holds it.
 func lossHeld(s *scope) step.Result {
-	if c := condition.Get(s.KCP, controlplanev1.MachinesCreatedV1Beta1Condition); c == nil || c.Status == corev1.ConditionTrue || len(s.Machines) > 0 {
+	c := condition.Get(s.KCP, controlplanev1.MachinesCreatedV1Beta1Condition)
+	if c == nil || c.Status == corev1.ConditionTrue || len(s.Machines) > 0 {
 		return step.Done().KeepCondition()
 	}
 	return step.Done().WithConditions(condition.False(controlplanev1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityInfo,

@@ -55,7 +55,9 @@ func (mgr *Manager) Create(ctx context.Context, cp *snapshot.ControlPlane, failu
 }
 
 // create creates a Machine; that of an operation that restores the control plane, if there is one.
-func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role, restore *fleetv1.Operation) error {
+func (mgr *Manager) create(
+	ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role, restore *fleetv1.Operation,
+) error {
 	name, err := machineName(cp, restore)
 	if err != nil {
 		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)

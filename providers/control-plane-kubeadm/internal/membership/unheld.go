@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// unheld returns a stale error if the cache does not show an operation that holds the control plane. It reads the control plane once for each
-// process: only another leader can have answered an operation that this process has not seen.
+// unheld returns a stale error if the cache does not show an operation that holds the control plane. It reads the control plane once for
+// each process: only another leader can have answered an operation that this process has not seen.
 func (r *Remover) unheld(ctx context.Context, cp *snapshot.ControlPlane) error {
 	if _, checked := r.checked.Load(cp.KCP.UID); checked || cp.KCP.DeletionTimestamp != nil {
 		return nil

@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// Suffix is the end of the keys of archives. DescriptionSuffix follows it in those of the descriptions beside them.
-	Suffix, DescriptionSuffix = ".age", ".json"
+	// Suffix is the end of the keys of archives.
+	Suffix = ".age"
+	// DescriptionSuffix follows Suffix in the keys of the descriptions beside archives.
+	DescriptionSuffix = ".json"
 	// FormatVersion is the version of what archives contain.
 	FormatVersion = 1
 )

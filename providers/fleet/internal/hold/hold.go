@@ -74,7 +74,8 @@ func (h Holder) annotate(ctx context.Context, kcp *controlplanev1.KubeadmControl
 	}
 	err = h.Client.Patch(ctx, kcp, client.RawPatch("application/merge-patch+json", patch))
 	if err != nil && !apierrors.IsConflict(err) {
-		return fmt.Errorf("changing annotation %s of KubeadmControlPlane %s: %w", fleetv1.OperationAnnotation, client.ObjectKeyFromObject(kcp), err)
+		return fmt.Errorf("changing annotation %s of KubeadmControlPlane %s: %w",
+			fleetv1.OperationAnnotation, client.ObjectKeyFromObject(kcp), err)
 	}
 	return err
 }

@@ -12,16 +12,38 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
-// TestDecide is about three Machines a, b and c, of which only b responds, unless a test says otherwise.
-func TestDecide(t *testing.T) {
+// decideTest is about three Machines a, b and c, of which only b responds, and a confirmed recovery from b, unless change says otherwise.
+type decideTest struct {
+	reason string
+	change func(*fleetv1.ControlPlaneRecovery)
+	want   string // reason and a part of the message; empty: it may begin
+	after  time.Duration
+}
+
+func testDecide(t *testing.T, tests []decideTest) {
+	t.Helper()
 	now := object.Now()
 	confirmed := fleetv1.ControlPlaneRecoverySpec{ClusterName: "prod", Survivor: "b", LostMachines: []string{"c", "a"}, Confirm: "prod/b"}
-	tests := []struct {
-		reason string
-		change func(*fleetv1.ControlPlaneRecovery)
-		want   string // reason and a part of the message; empty: it may begin
-		after  time.Duration
-	}{
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			r := &fleetv1.ControlPlaneRecovery{Spec: *confirmed.DeepCopy(), Status: fleetv1.ControlPlaneRecoveryStatus{
+				Voters: 3, QuorumLostTime: &metav1.Time{Time: now.Add(-11 * time.Minute)}, Members: []fleetv1.RecoveryMember{
+					{Machine: "a"}, {Machine: "b", Reachable: true, RaftIndex: 100}, {Machine: "c"},
+				},
+			}}
+			tt.change(r)
+			got := decide(r, now)
+			said := strings.TrimSpace(got.reason + " " + got.message)
+			if tt.want == "" && said != "" || !strings.Contains(said, tt.want) || got.after != tt.after {
+				t.Errorf("got %q, again after %s\nwant %q, %s", said, got.after, tt.want, tt.after)
+			}
+		})
+	}
+}
+
+// TestDecide is about what there is to recover from.
+func TestDecide(t *testing.T) {
+	testDecide(t, []decideTest{
 		{reason: "everything is right", change: func(*fleetv1.ControlPlaneRecovery) {}},
 		{
 			reason: "etcd with a quorum is left alone",
@@ -61,6 +83,12 @@ func TestDecide(t *testing.T) {
 			},
 			want: "NotConfirmed The member on Machine b has the highest raft index",
 		},
+	})
+}
+
+// TestDecideAsConfirmed is about what the user wants to recover from, and give up.
+func TestDecideAsConfirmed(t *testing.T) {
+	testDecide(t, []decideTest{
 		{
 			reason: "the survivor of the user, without a confirmation",
 			change: func(r *fleetv1.ControlPlaneRecovery) { r.Spec.Confirm = "" },
@@ -112,6 +140,13 @@ func TestDecide(t *testing.T) {
 			change: func(r *fleetv1.ControlPlaneRecovery) { r.Spec.LostMachines = []string{"a", "c", "d"} },
 			want:   `Refused spec.lostMachines must be all other Machines of the control plane, ["a", "c"]`,
 		},
+	})
+}
+
+// TestDecideWhen is about how long the quorum has been lost.
+func TestDecideWhen(t *testing.T) {
+	now := object.Now()
+	testDecide(t, []decideTest{
 		{
 			reason: "the quorum may return",
 			change: func(r *fleetv1.ControlPlaneRecovery) { r.Status.QuorumLostTime.Time = now.Add(-9 * time.Minute) },
@@ -128,20 +163,5 @@ func TestDecide(t *testing.T) {
 			change: func(r *fleetv1.ControlPlaneRecovery) { r.Status.QuorumLostTime = nil },
 			want:   "Waiting Waiting for answers", after: poll,
 		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			r := &fleetv1.ControlPlaneRecovery{Spec: *confirmed.DeepCopy(), Status: fleetv1.ControlPlaneRecoveryStatus{
-				Voters: 3, QuorumLostTime: &metav1.Time{Time: now.Add(-11 * time.Minute)}, Members: []fleetv1.RecoveryMember{
-					{Machine: "a"}, {Machine: "b", Reachable: true, RaftIndex: 100}, {Machine: "c"},
-				},
-			}}
-			tt.change(r)
-			got := decide(r, now)
-			said := strings.TrimSpace(got.reason + " " + got.message)
-			if tt.want == "" && said != "" || !strings.Contains(said, tt.want) || got.after != tt.after {
-				t.Errorf("got %q, again after %s\nwant %q, %s", said, got.after, tt.want, tt.after)
-			}
-		})
-	}
+	})
 }

@@ -49,7 +49,7 @@ func (c *Controller) observe(ctx context.Context, s *scope) (step.Result, error)
 			}
 		}
 		if answer != nil && answer.Member != nil {
-			voters = max(voters, int32(len(answer.Member.Members))) //nolint:gosec // a few
+			voters = max(voters, int32(len(answer.Member.Members)))
 		}
 		status.Members = append(status.Members, member)
 	}
@@ -57,7 +57,7 @@ func (c *Controller) observe(ctx context.Context, s *scope) (step.Result, error)
 		return step.WaitAtMost(poll, "the infrastructure providers of Machines "+strings.Join(missing, ", ")+" to answer"), nil
 	}
 	if status.Voters = voters; voters == 0 {
-		status.Voters = int32(len(status.Members)) //nolint:gosec // a few
+		status.Voters = int32(len(status.Members))
 	}
 	loses(s.recovery, began)
 	return step.Done(), nil

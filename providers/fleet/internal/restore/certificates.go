@@ -38,7 +38,8 @@ func (c *Controller) certificates(ctx context.Context, s *scope, from *content.A
 	}
 	if len(differ) > 0 {
 		notes = append(notes, "the cluster keeps its present CAs and keys, which differ from those of the backup: "+strings.Join(differ, ", ")+
-			". Tokens of ServiceAccounts and client certificates from the time of the backup are no longer valid: Pods that use them must be restarted")
+			". Tokens of ServiceAccounts and client certificates from the time of the backup are no longer valid: "+
+			"Pods that use them must be restarted")
 	}
 	return notes, nil
 }

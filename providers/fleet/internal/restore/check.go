@@ -99,7 +99,8 @@ func (c *Controller) unknown(ctx context.Context, s *scope, err error) (step.Res
 	s.failed = err
 	r := s.restore
 	if r.Spec.Confirm != "" && !s.begun(fleetv1.RestoreStepHold) && c.Clock.Since(r.CreationTimestamp.Time) > beginLimit {
-		return c.refuse(s, fmt.Sprintf("it could not begin within %s, and does not begin later by surprise: create it again: %v", beginLimit, err)), nil
+		return c.refuse(s,
+			fmt.Sprintf("it could not begin within %s, and does not begin later by surprise: create it again: %v", beginLimit, err)), nil
 	}
 	return step.WaitAtMost(retry, "the checks to be possible"), nil
 }
@@ -138,7 +139,8 @@ func (c *Controller) facts(ctx context.Context, s *scope) (facts, error) {
 		err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.restore.Namespace, Name: name}, backup)
 		switch {
 		case apierrors.IsNotFound(err):
-			return f, refuse(fmt.Sprintf("EtcdBackup %s does not exist in namespace %s; if its archive does, use spec.archive", name, s.restore.Namespace))
+			return f, refuse(fmt.Sprintf("EtcdBackup %s does not exist in namespace %s; if its archive does, use spec.archive",
+				name, s.restore.Namespace))
 		case err != nil:
 			return f, fmt.Errorf("reading EtcdBackup %s: %w", name, err)
 		}
@@ -296,8 +298,8 @@ func (c *Controller) reachable(ctx context.Context, s *scope) error {
 	}
 	_, err = c.address(ctx, s.restore, opened, dataKey(s.restore))
 	if errors.Is(err, store.ErrNoURL) {
-		return refuse(fmt.Sprintf("BackupStore %s is a directory, which Machines cannot reach: set the flags --serve-address and --serve-url of the "+
-			"fleet provider, or copy the archive into a bucket and use spec.archive", s.source.store))
+		return refuse(fmt.Sprintf("BackupStore %s is a directory, which Machines cannot reach: set the flags --serve-address and --serve-url of "+
+			"the fleet provider, or copy the archive into a bucket and use spec.archive", s.source.store))
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func (c *Controller) writeSecret(ctx context.Context, r *fleetv1.ControlPlaneRes
 		})
 	} else {
 		if !metav1.IsControlledBy(existing, r) {
-			return fmt.Errorf("Secret %s exists, and is not of this ControlPlaneRestore: delete it", key) //nolint:staticcheck // a kind
+			return fmt.Errorf("Secret %s exists, and is not of this ControlPlaneRestore: delete it", key)
 		}
 		if bytes.Equal(existing.Data[fleetv1.RestoreConfigKey], encoded) {
 			return nil
@@ -85,7 +85,7 @@ func (c *Controller) readSecret(ctx context.Context, r *fleetv1.ControlPlaneRest
 		return restorescript.Config{}, err
 	}
 	if secret == nil {
-		return restorescript.Config{}, fmt.Errorf("Secret %s does not exist", key) //nolint:staticcheck // a kind
+		return restorescript.Config{}, fmt.Errorf("Secret %s does not exist", key)
 	}
 	config, err := restorescript.Parse(string(secret.Data[fleetv1.RestoreConfigKey]))
 	if err != nil {

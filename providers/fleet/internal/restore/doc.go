@@ -17,8 +17,8 @@
 //
 // Deletion:
 //
-//	discard  the control plane is given back, and what was stored is deleted; then the finalizer is removed. If Machines were already deleted,
-//	         the steps above are completed before
+//	discard  the control plane is given back, and what was stored is deleted; then the finalizer is removed. If Machines were already
+//	         deleted, the steps above are completed before
 //
 // All steps from inspect to release have a mark in status.steps. Each can be interrupted by the end of the process after any request, and
 // is repeated then. Once Machines are deleted, only success ends the restore, or

@@ -26,8 +26,8 @@ const (
 	preDrainHook, preTerminateHook = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/", clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/"
 )
 
-// fence deletes all control plane Machines: two control planes with the same name and different data must not run. Each is recorded before it
-// is deleted, because its Node is deleted later. No others are created meanwhile, as the control plane is held.
+// fence deletes all control plane Machines: two control planes with the same name and different data must not run. Each is recorded before
+// it is deleted, because its Node is deleted later. No others are created meanwhile, as the control plane is held.
 func (c *Controller) fence(ctx context.Context, s *scope) (outcome, error) {
 	machines, err := c.controlPlaneMachines(ctx, s.clusterKey())
 	if err != nil {

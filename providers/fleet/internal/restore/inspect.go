@@ -55,8 +55,8 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (outcome, error) {
 		found.Keys, found.Time.UTC().Format("2006-01-02 15:04:05 MST"))), nil
 }
 
-// withSnapshot calls use with an empty directory, and the snapshot of the archive in it, which only this user can read, and deletes them. One
-// archive is on the disk at a time.
+// withSnapshot calls use with an empty directory, and the snapshot of the archive in it, which only this user can read, and deletes them.
+// One archive is on the disk at a time.
 func (c *Controller) withSnapshot(ctx context.Context, s *scope, use func(dir, snapshot string, from *content.Archive) error) error {
 	select {
 	case c.disk <- struct{}{}:

@@ -34,7 +34,8 @@ func (c *Controller) member(ctx context.Context, s *scope) (outcome, error) {
 		return outcome{}, fmt.Errorf("etcd on Node %s has %d members, want one: it does not run the restored data", node, len(view.Members))
 	}
 	if least := s.restore.Status.Backup.Revision + bump; view.Revision < least {
-		return outcome{}, fmt.Errorf("etcd on Node %s has revision %d, less than %d: it does not run the restored data", node, view.Revision, least)
+		return outcome{}, fmt.Errorf("etcd on Node %s has revision %d, less than %d: it does not run the restored data",
+			node, view.Revision, least)
 	}
 	want, err := peerURL(view.Members[0].ClientURLs)
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (string, error) {
 		return "", fmt.Errorf("reading Machine %s: %w", key, err)
 	}
 	if !m.Status.NodeRef.IsDefined() {
-		return "", fmt.Errorf("Machine %s has no Node", key) //nolint:staticcheck // a kind
+		return "", fmt.Errorf("Machine %s has no Node", key)
 	}
 	return m.Status.NodeRef.Name, nil
 }

@@ -35,7 +35,7 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (outcome, error) {
 	plan := planNodes(list.Items, has)
 	for _, one := range plan.obsolete {
 		if one.Name == node {
-			return outcome{}, fmt.Errorf("Node %s is that of the restored Machine %s, which does not exist", node, s.restore.Status.MachineName) //nolint:staticcheck // a kind
+			return outcome{}, fmt.Errorf("Node %s is that of the restored Machine %s, which does not exist", node, s.restore.Status.MachineName)
 		}
 		if err := control.Workload().Delete(ctx, one, client.Preconditions{UID: &one.UID}); client.IgnoreNotFound(err) != nil {
 			return outcome{}, fmt.Errorf("deleting Node %s: %w", one.Name, err)
@@ -57,7 +57,10 @@ type owners struct {
 
 // owners reads what Nodes belong to, from the API server.
 func (c *Controller) owners(ctx context.Context, s *scope) (owners, error) {
-	of := []client.ListOption{client.InNamespace(s.restore.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.restore.Spec.ClusterName}}
+	of := []client.ListOption{
+		client.InNamespace(s.restore.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: s.restore.Spec.ClusterName},
+	}
 	machines, pools := &clusterv1.MachineList{}, &clusterv1.MachinePoolList{}
 	if err := c.Live.List(ctx, machines, of...); err != nil {
 		return owners{}, fmt.Errorf("listing Machines: %w", err)

@@ -62,8 +62,8 @@ func (o *owners) owns(n *corev1.Node) bool {
 	})
 }
 
-// owned reports whether a Node belonged to a Machine: to one that was fenced, to another one of a control plane, or to one that has left its
-// name on it.
+// owned reports whether a Node belonged to a Machine: to one that was fenced, to another one of a control plane, or to one that has left
+// its name on it.
 func (o *owners) owned(n *corev1.Node) bool {
 	_, controlPlane := n.Labels[controlPlaneRole]
 	return controlPlane || n.Annotations[clusterv1.MachineAnnotation] != "" ||

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,12 +131,9 @@ func dataKey(r *fleetv1.ControlPlaneRestore) string {
 func (s *scope) warn(note string) {
 	status := &s.restore.Status
 	note = text(note)
-	for _, known := range status.Warnings {
-		if known == note {
-			return
-		}
+	if !slices.Contains(status.Warnings, note) {
+		status.Warnings = append(status.Warnings, note)
 	}
-	status.Warnings = append(status.Warnings, note)
 }
 
 // pack writes a gzipped tar of etcd's data directory.

@@ -140,28 +140,17 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
+// changing returns a function that changes objects of type T, and no others.
+func changing[T client.Object](change func(T)) func(client.Object) {
+	return func(o client.Object) {
+		if obj, ok := o.(T); ok {
+			change(obj)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
-	cluster := func(change func(*clusterv1.Cluster)) func(client.Object) {
-		return func(o client.Object) {
-			if c, ok := o.(*clusterv1.Cluster); ok {
-				change(c)
-			}
-		}
-	}
-	kcp := func(change func(*controlplanev1.KubeadmControlPlane)) func(client.Object) {
-		return func(o client.Object) {
-			if k, ok := o.(*controlplanev1.KubeadmControlPlane); ok {
-				change(k)
-			}
-		}
-	}
-	backup := func(change func(*fleetv1.EtcdBackup)) func(client.Object) {
-		return func(o client.Object) {
-			if b, ok := o.(*fleetv1.EtcdBackup); ok {
-				change(b)
-			}
-		}
-	}
+	cluster, kcp, backup := changing[*clusterv1.Cluster], changing[*controlplanev1.KubeadmControlPlane], changing[*fleetv1.EtcdBackup]
 	stranger, err := age.GenerateX25519Identity()
 	testenv.Must(t, err)
 	tests := []struct {

@@ -142,7 +142,8 @@ func externalEtcd(s *scope) string {
 func ownCertificates(s *scope) string {
 	config := &s.controlPlane.Spec.KubeadmConfigSpec.ClusterConfiguration
 	if dir := config.CertificatesDir; dir != "" && dir != "/etc/kubernetes/pki" {
-		return fmt.Sprintf("KubeadmControlPlane %s has certificatesDir %s: its machines do not use the Secrets of the Cluster", s.controlPlane.Name, dir)
+		return fmt.Sprintf("KubeadmControlPlane %s has certificatesDir %s: its machines do not use the Secrets of the Cluster",
+			s.controlPlane.Name, dir)
 	}
 	for _, arg := range config.ControllerManager.ExtraArgs {
 		signs := strings.HasPrefix(arg.Name, "cluster-signing-") && strings.HasSuffix(arg.Name, "-file")

@@ -88,7 +88,8 @@ func (s *scope) current() (name string, done bool, err error) {
 	for _, a := range s.authorities() {
 		secret := s.secrets[a]
 		if secret == nil {
-			return "", false, fmt.Errorf("Secret %s was deleted: restore it from a backup", pki.SecretName(s.rotation.Spec.ClusterName, authority.Purpose(a)))
+			return "", false, fmt.Errorf("Secret %s was deleted: restore it from a backup",
+				pki.SecretName(s.rotation.Spec.ClusterName, authority.Purpose(a)))
 		}
 		furthest = max(furthest, s.changes[a].StageOf(secret.Data))
 	}
@@ -158,7 +159,7 @@ func (s *scope) count(name string, f plan.Facts) {
 		return
 	}
 	counted := func(m plan.Machines) *fleetv1.RotatedMachines {
-		return &fleetv1.RotatedMachines{Total: int32(m.Total), Replaced: ptr.To(int32(m.Replaced))} //nolint:gosec // numbers of Machines
+		return &fleetv1.RotatedMachines{Total: int32(m.Total), Replaced: ptr.To(int32(m.Replaced))}
 	}
 	mark.ControlPlane, mark.Workers = counted(f.ControlPlane), nil
 	if f.Workers.Replace {

@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,12 +130,7 @@ func (s *scope) authorities() []fleetv1.Authority {
 }
 
 func (s *scope) rotates(a fleetv1.Authority) bool {
-	for _, one := range s.authorities() {
-		if one == a {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.authorities(), a)
 }
 
 // say sets the condition Completed.

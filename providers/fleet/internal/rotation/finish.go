@@ -15,14 +15,14 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 	if err := c.release(ctx, s); err != nil {
 		return step.Done(), err
 	}
-	clear := func() {
+	removeKeys := func() {
 		for key := range s.own.Data {
 			if strings.HasSuffix(key, keySuffix) {
 				delete(s.own.Data, key)
 			}
 		}
 	}
-	if err := c.Patch(ctx, s.own, clear); err != nil {
+	if err := c.Patch(ctx, s.own, removeKeys); err != nil {
 		return step.Done(), fmt.Errorf("removing the keys from Secret %s: %w", s.own.Name, failsafe.Redacted(err))
 	}
 	s.rotation.Status.Phase = fleetv1.OperationPhaseCompleted

@@ -27,8 +27,8 @@ func replacesWorkers(s *scope, name string) bool {
 func (s *scope) replacesWorkersEver() bool { return replacesWorkers(s, fleetv1.ReissueStep) }
 
 // rolloutsNeeded returns how often a step replaces the control plane. In Reissue, the kubelets of its first Machines may have got their
-// certificates from a kube-controller-manager that still signed with the old key. That matters if they do not use the API server on the same
-// machine, as they do since v1.31, because another one will refuse them in the next step.
+// certificates from a kube-controller-manager that still signed with the old key. That matters if they do not use the API server on the
+// same machine, as they do since v1.31, because another one will refuse them in the next step.
 func rolloutsNeeded(s *scope, name string) int {
 	if name == fleetv1.ReissueStep && s.rotates(fleetv1.ClusterCA) && older(s.controlPlane.Spec.Version, 31) {
 		return 2
@@ -139,7 +139,8 @@ func (s *scope) manual(machines []*clusterv1.Machine, since time.Time) []string 
 	var names []string
 	for _, m := range machines {
 		md := m.Labels[clusterv1.MachineDeploymentNameLabel]
-		if m.CreationTimestamp.Time.Before(since) && m.DeletionTimestamp.IsZero() && (md == "" || slices.Contains(users, "MachineDeployment "+md)) {
+		if m.CreationTimestamp.Time.Before(since) && m.DeletionTimestamp.IsZero() &&
+			(md == "" || slices.Contains(users, "MachineDeployment "+md)) {
 			names = append(names, "Machine "+m.Name)
 		}
 	}
@@ -155,7 +156,8 @@ func (s *scope) poolFacts(name string) string {
 	mark := fleetv1.RotationMark(s.rotation.Name, name)
 	for i := range s.pools {
 		if p := &s.pools[i]; p.Annotations[fleetv1.RotatedAnnotation] != mark {
-			return fmt.Sprintf("you to replace all machines of MachinePool %s, and then to run: kubectl annotate --overwrite machinepool -n %s %s %s=%s",
+			return fmt.Sprintf("you to replace all machines of MachinePool %s, and then to run: "+
+				"kubectl annotate --overwrite machinepool -n %s %s %s=%s",
 				p.Name, p.Namespace, p.Name, fleetv1.RotatedAnnotation, mark)
 		}
 	}

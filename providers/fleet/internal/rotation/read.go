@@ -78,7 +78,8 @@ func (c *Controller) readSecrets(ctx context.Context, s *scope) error {
 		return err
 	}
 	if !metav1.IsControlledBy(own, s.rotation) {
-		return fmt.Errorf("Secret %s exists, and does not belong to CertificateAuthorityRotation %s: rename one of them", own.Name, s.rotation.Name)
+		return fmt.Errorf("Secret %s exists, and does not belong to CertificateAuthorityRotation %s: rename one of them",
+			own.Name, s.rotation.Name)
 	}
 	s.own, s.changes = own, changesOf(own)
 	return nil

@@ -1,5 +1,5 @@
-// Package serve lets Machines download the data of restores whose BackupStore is a directory, by HTTP. The data is encrypted, and the Machine
-// knows its hash and key from its bootstrap data; the path is a secret, too. Nothing else in a store can be read.
+// Package serve lets Machines download the data of restores whose BackupStore is a directory, by HTTP. The data is encrypted, and the
+// Machine knows its hash and key from its bootstrap data; the path is a secret, too. Nothing else in a store can be read.
 //
 // What the data is, and when it exists, belongs in package restore.
 package serve

@@ -25,7 +25,8 @@ type Dir struct {
 	lock *fileutil.LockedFile
 }
 
-// New creates an empty directory below parent, by default the directory for temporary files, and removes those of processes that have ended.
+// New creates an empty directory below parent, by default the directory for temporary files, and removes those of processes that have
+// ended.
 func New(parent string) (*Dir, error) {
 	if parent == "" {
 		parent = os.TempDir()

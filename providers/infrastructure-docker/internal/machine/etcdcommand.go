@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// etcdCommand does what a ControlPlaneRecovery asks of the etcd member in the container, in the background, and answers. It does not depend on
-// the other steps: the machine is not healthy then.
+// etcdCommand does what a ControlPlaneRecovery asks of the etcd member in the container, in the background, and answers. It does not depend
+// on the other steps: the machine is not healthy then.
 func (c *Controller) etcdCommand(ctx context.Context, s *scope) (step.Result, error) {
 	asked, err := fleetv1.EtcdCommandOf(s.obj.Object)
 	if err != nil {

@@ -35,9 +35,9 @@ func Self(g *cloud.Group, m Machine) (Cluster, uint64, error) {
 	return c.toCluster(g), member.ID, nil
 }
 
-// ForceNew starts etcd on a machine with --force-new-cluster: its member is the only one of its cluster, with the objects that are there. The
-// others do not learn of that: if a majority of them gets power again, there are two clusters, a split brain. token identifies the call: it is
-// carried out once, so that members that join later are kept.
+// ForceNew starts etcd on a machine with --force-new-cluster: its member is the only one of its cluster, with the objects that are there.
+// The others do not learn of that: if a majority of them gets power again, there are two clusters, a split brain. token identifies the
+// call: it is carried out once, so that members that join later are kept.
 func ForceNew(g *cloud.Group, m Machine, token string) error {
 	if _, _, err := Self(g, m); err != nil {
 		return err

@@ -68,9 +68,9 @@ func (i Issuer) ForAPIServer(ctx context.Context, cluster types.NamespacedName, 
 // cluster, its CA is empty.
 type Authorities struct{ Cluster, Etcd string }
 
-// ForServer sets the credentials of one machine, if it was bootstrapped with other CAs than those of the endpoint, as while CAs are rotated.
-// Its certificates are issued when it starts: the key of their CA must be in the Secret. After a restart of this process, it may be gone:
-// then the current CA issues them.
+// ForServer sets the credentials of one machine, if it was bootstrapped with other CAs than those of the endpoint, as while CAs are
+// rotated. Its certificates are issued when it starts: the key of their CA must be in the Secret. After a restart of this process, it may
+// be gone: then the current CA issues them.
 func (i Issuer) ForServer(ctx context.Context, cluster types.NamespacedName, e *apiserver.Endpoint, machine string, a Authorities) error {
 	if a.Cluster == "" || e.HasSource(machine, a.source()) {
 		return nil

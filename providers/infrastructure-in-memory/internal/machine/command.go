@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// command does what a ControlPlaneRecovery asks of the machine's etcd member, and answers. A machine without power answers, too: that is what a
-// provider would find.
+// command does what a ControlPlaneRecovery asks of the machine's etcd member, and answers. A machine without power answers, too: that is
+// what a provider would find.
 func (c *Controller) command(ctx context.Context, s *scope) (step.Result, error) {
 	asked, err := fleetv1.EtcdCommandOf(s.obj.Object)
 	if err != nil || asked == nil {
@@ -36,7 +36,7 @@ func (c *Controller) command(ctx context.Context, s *scope) (step.Result, error)
 	revision := etcd.Revision(s.group)
 	answer.Member = &fleetv1.EtcdMemberState{
 		ID: hexadecimal(self), ClusterID: hexadecimal(cluster.ID), RaftIndex: revision, Revision: revision,
-		RaftTerm: int64(cluster.Term), //nolint:gosec // small
+		RaftTerm: int64(cluster.Term),
 	}
 	if cluster.Leader != 0 {
 		answer.Member.Leader = hexadecimal(cluster.Leader)

@@ -178,7 +178,8 @@ func public(text []byte) (crypto.PublicKey, error) {
 	return keys[0], nil
 }
 
-// Generate returns what replaces an authority. CAs are valid as long as the old one was. Without an algorithm, keys have that of the old key.
+// Generate returns what replaces an authority. CAs are valid as long as the old one was. Without an algorithm, keys have that of the old
+// key.
 func Generate(a fleetv1.Authority, old []byte, algorithm pki.KeyAlgorithm, now time.Time) (Change, error) {
 	like, err := certificate(a, old)
 	if err != nil {
