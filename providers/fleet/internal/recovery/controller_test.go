@@ -53,10 +53,11 @@ func TestRecovery(t *testing.T) {
 	w := newWorld(t, newRecovery(nil))
 	w.run(t, 30)
 	w.recovered(t, "nothing disturbs it")
+	w.reconcile(t) // Its annotation says that it has ended, and it needs no finalizer.
 	writes := len(w.Writes)
 	w.reconcile(t)
-	if len(w.Writes) != writes {
-		t.Errorf("a completed recovery wrote %v", w.Writes[writes:])
+	if r := w.recovery(t); len(w.Writes) != writes || len(r.Finalizers) > 0 || r.Annotations[fleetv1.OperationEndedAnnotation] == "" {
+		t.Errorf("a completed recovery wrote %v, and has finalizers %v and annotations %v", w.Writes[writes:], r.Finalizers, r.Annotations)
 	}
 }
 
