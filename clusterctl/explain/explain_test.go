@@ -255,7 +255,7 @@ func (w *world) merge(u *unstructured.Unstructured, patch string) {
 func (w *world) provider(words []string) {
 	w.t.Helper()
 	if words[0] == "all" {
-		w.in.Providers, w.in.ProvidersRead = nil, true
+		w.in.Providers, w.in.NoManagers = nil, true
 		return
 	}
 	if words[1] == "gone" {

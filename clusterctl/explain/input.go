@@ -38,8 +38,8 @@ type Input struct {
 	Pods      []corev1.Pod
 	// PodEvents are warnings about Pods whose containers are not created.
 	PodEvents []corev1.Event
-	// ProvidersRead is set if the Deployments could be read: without any, no provider is installed.
-	ProvidersRead bool
+	// NoManagers is set if no provider is installed, and no manager runs elsewhere.
+	NoManagers bool
 	// ProviderOf has the provider of each kind, the value of label cluster.x-k8s.io/provider of its CustomResourceDefinition.
 	ProviderOf map[schema.GroupKind]string
 	// NoKind lists kinds that the API server does not serve.

@@ -82,7 +82,7 @@ func resource(u *unstructured.Unstructured) string {
 // providers finds Deployments of the Cluster's providers that are not available: also of those whose objects are only referred to, because
 // these cannot be created while the API server cannot call the webhooks of their provider.
 func (v *view) providers() []Cause {
-	if v.ProvidersRead && len(v.Providers) == 0 && v.cluster != nil {
+	if v.NoManagers && v.cluster != nil {
 		return []Cause{v.cause(ProviderUnavailable, Blocked, v.cluster, nil,
 			"no provider is installed in the management cluster, so nothing reconciles the Cluster: its status is what was reported last").
 			do("Install the providers again: `clusterctl init`, with the flags of the first time")}

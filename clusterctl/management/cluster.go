@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/blang/semver/v4"
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -27,7 +25,6 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 )
 
@@ -279,19 +276,6 @@ func (c *Cluster) explained(phrase string, err error) error {
 // NoCluster is the error for a workload cluster that does not exist.
 func NoCluster(name client.ObjectKey) error {
 	return fmt.Errorf("cluster %s not found: see `kubectl get clusters -A`, and set its namespace with --namespace", name)
-}
-
-// WithoutProviders returns a warning if the kinds of Cluster API are installed, and no provider is: Clusters show what was reported last,
-// and nothing changes. It is empty if a provider is there, or the user may not find out.
-func (c *Cluster) WithoutProviders(ctx context.Context) string {
-	deployments := &metav1.PartialObjectMetadataList{}
-	deployments.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("DeploymentList"))
-	err := c.Client.List(ctx, deployments, client.HasLabels{clusterv1.ProviderNameLabel}, client.Limit(1))
-	if err != nil || len(deployments.Items) > 0 {
-		return ""
-	}
-	return "no provider is installed in this management cluster: what is shown was reported before they were deleted, and no controller " +
-		"reconciles any Cluster. Install them with `clusterctl init`"
 }
 
 // NoFleet is the error for a management cluster without the kinds of the fleet provider.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,8 +107,22 @@ func TestWithoutProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue")).Build()
-	for _, output := range []string{"text", "name", "json"} {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "controller-leader-election-capi"}}
+	running := lease.DeepCopy()
+	running.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+	for _, tt := range []struct {
+		reason, output string
+		lease          *coordinationv1.Lease
+		warns          bool
+	}{
+		{reason: "for people", output: "text", lease: lease, warns: true},
+		{reason: "names", output: "name", lease: lease},
+		{reason: "for programs", output: "json", lease: lease},
+		{reason: "managers run elsewhere", output: "text", lease: running},
+	} {
+		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue"), tt.lease).
+			WithIndex(tt.lease, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
+		output := tt.output
 		streams, buffers := iostreams.Test()
 		opts := &ClustersOptions{
 			IO: streams, Clock: clocktesting.NewFakePassiveClock(now), Output: output,
@@ -118,8 +133,8 @@ func TestWithoutProviders(t *testing.T) {
 		if err := runClusters(t.Context(), opts); err != nil {
 			t.Fatal(err)
 		}
-		if warned := strings.Contains(buffers.Err.String(), "no provider is installed"); warned != (output == "text") {
-			t.Errorf("output %s: %q", output, buffers.Err)
+		if warned := strings.Contains(buffers.Err.String(), "no provider is installed"); warned != tt.warns {
+			t.Errorf("%s: %q", tt.reason, buffers.Err)
 		}
 	}
 }

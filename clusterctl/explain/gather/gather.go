@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 	"sigs.k8s.io/cluster-api/packages/apply"
@@ -135,7 +136,8 @@ func (r *reader) deployments(ctx context.Context) error {
 	if err := r.client.List(ctx, list, client.HasLabels{providerLabel}); err != nil {
 		return err
 	}
-	r.in.Providers, r.in.ProvidersRead = list.Items, true
+	r.in.Providers = list.Items
+	r.in.NoManagers = len(list.Items) == 0 && !management.ManagersMayRun(ctx, r.client, r.in.Now)
 	for i := range list.Items {
 		if d := &list.Items[i]; d.Status.AvailableReplicas == 0 && d.Spec.Selector != nil {
 			if err := r.pods(ctx, d); err != nil {

@@ -23,7 +23,7 @@ func (r *Runner) explain(ctx context.Context, result *Result) error {
 	if err != nil {
 		return fmt.Errorf("reading what explains the Cluster: %w", err)
 	}
-	input.ProvidersRead = false // The managers are processes of this machine, without Deployments.
+	input.NoManagers = false // The managers may not elect leaders, and are processes of this machine, without Deployments.
 	root := explain.Cause{}
 	if causes := explain.Explain(input).Causes; len(causes) > 0 {
 		root = causes[0]
