@@ -68,7 +68,7 @@ func (o *Options) followImport(ctx context.Context, m *management.Cluster, key t
 		if of.Status.Imported != asked {
 			return fmt.Errorf("the archives of BackupStore %s could not be imported: %s", key, c.Message)
 		}
-		o.IO.Infof("%s: see `clusterctl get backups %s -n %s`", c.Message, o.ClusterName, key.Namespace)
+		o.IO.Infof("%s: see `%s`", c.Message, o.IO.Command("clusterctl get backups %s -n %s", o.ClusterName, key.Namespace))
 		return nil
 	}
 }

@@ -89,8 +89,8 @@ func (f *follower) follow(ctx context.Context) error {
 	for _, warning := range r.Status.Warnings {
 		f.IO.Warnf("%s", warning)
 	}
-	f.IO.Infof("The control plane of cluster %s is restored; its other Machines are being created: see `clusterctl describe cluster %s -n %s`",
-		f.ClusterName, f.ClusterName, f.key.Namespace)
+	f.IO.Infof("The control plane of cluster %s is restored; its other Machines are being created: see `%s`", f.ClusterName,
+		f.IO.Command("clusterctl describe cluster %s -n %s", f.ClusterName, f.key.Namespace))
 	return nil
 }
 
