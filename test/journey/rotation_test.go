@@ -78,7 +78,7 @@ func (w *writers) write(r *fleetv1.CertificateAuthorityRotation) {
 		for range 4 {
 			w.writes++
 			err := writeWith(w.v.t.Context(), kubeconfig)
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 				// The API server was just stopped. Simulated ones do not wait until requests have ended.
 				err = writeWith(w.v.t.Context(), kubeconfig)
 			}
@@ -113,7 +113,9 @@ func (w *writers) until(r *fleetv1.CertificateAuthorityRotation) {
 }
 
 // TestRotation rotates all certificate authorities of a Cluster. Users write all the time, and a kubeconfig of before is refused at the end.
+// The book and the walk of permissions rotate with each change, too.
 func TestRotation(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	rotates(t, 1, 1)
 }
