@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +38,7 @@ func TestRecovery(t *testing.T) {
 	planes := before.ControlPlane()
 	slices.SortFunc(planes, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	survivor, lost := planes[1], []string{planes[0].Name, planes[2].Name}
+	gone := []types.UID{planes[0].UID, planes[2].UID} // A new Machine may have the name of one that was deleted.
 	workers := c.Always("workers are not replaced", SameMachines((*Snapshot).Workers, before))
 	c.faults(fmt.Sprintf(`{"deadMachines": [%q, %q]}`, planes[0].Status.NodeRef.Name, planes[2].Status.NodeRef.Name))
 	testenv.Must(t, v.api.Delete(t.Context(), recovery))
@@ -56,10 +58,10 @@ func TestRecovery(t *testing.T) {
 	recovery.Spec.Survivor, recovery.Spec.LostMachines, recovery.Spec.Confirm = survivor.Name, lost, c.Name+"/"+survivor.Name
 	testenv.Must(t, v.api.Patch(t.Context(), recovery, client.MergeFrom(base)))
 	v.settled(recovery, completed, "True Completed", "")
-	c.faults("") // A new Machine may have the name of a lost one.
+	c.faults("") // They go by name.
 	c.Eventually("the control plane is complete again", Ready, ControlPlanes(3), Workers(1), c.WorkloadMatches, func(p *Snapshot) error {
 		for _, m := range p.ControlPlane() {
-			if slices.Contains(lost, m.Name) {
+			if slices.Contains(gone, m.UID) {
 				return fmt.Errorf("Machine %s still exists", m.Name)
 			}
 		}
