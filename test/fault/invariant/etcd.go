@@ -15,31 +15,31 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// oneEtcdCluster checks that etcd's cluster ID does not change, except once by a restore.
+// oneEtcdCluster checks that etcd's cluster ID does not change, except once by a restore or a recovery: simulated clusters have another ID when
+// one is made of a survivor, so that a second one of another survivor, or the old one, is noticed.
 func oneEtcdCluster(r Run) []Violation {
+	most := 1
+	if r.Scenario.Restores || r.Scenario.Recovers {
+		most = 2
+	}
 	var ids []uint64
 	for _, s := range r.Samples {
 		if s.ClusterID == 0 || len(ids) > 0 && ids[len(ids)-1] == s.ClusterID {
 			continue
 		}
-		if ids = append(ids, s.ClusterID); len(ids) > initializations(r) {
+		if ids = append(ids, s.ClusterID); len(ids) > most {
 			return []Violation{{Detail: fmt.Sprintf("etcd's cluster ID is %x on %s, but was %x", s.ClusterID, s.Asked, ids[:len(ids)-1])}}
 		}
 	}
 	return nil
 }
 
-// initializations returns how many Machines may initialize a cluster.
-func initializations(r Run) int {
-	if r.Scenario.Restores {
-		return 2
-	}
-	return 1
-}
-
 // oneInit checks that only one Machine of the Cluster under test has bootstrap data that initialize a cluster, and one that restores it.
 func oneInit(r Run) []Violation {
-	machines, restored := map[string]bool{}, map[string]bool{}
+	machines, restored, restores := map[string]bool{}, map[string]bool{}, 0
+	if r.Scenario.Restores {
+		restores = 1
+	}
 	for _, e := range slices.Concat(r.Before, r.Timeline) {
 		if e.Object.GetKind() != "Secret" || !tested(e.Object) {
 			continue
@@ -50,7 +50,7 @@ func oneInit(r Run) []Violation {
 			machines[e.Object.GetName()] = true
 		}
 	}
-	if len(machines) > 1 || len(restored) > initializations(r)-1 {
+	if len(machines) > 1 || len(restored) > restores {
 		return []Violation{{Detail: fmt.Sprintf("%d Machines have bootstrap data for kubeadm init, %d for a restore",
 			len(machines), len(restored))}}
 	}

@@ -114,8 +114,10 @@ func TestEtcdRulesOfOperations(t *testing.T) {
 		{reason: "a recovery loses the survivor", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
 			samples: []members.Sample{sample(1, "a", "c"), sample(1)},
 			want:    []string{"no machine is deleted before its etcd member is removed", "etcd always has a quorum"}},
-		{reason: "a recovery replaces etcd", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
-			samples: []members.Sample{sample(1), sample(2)}, want: []string{"there is only one etcd cluster"}},
+		{reason: "a recovery makes one new cluster", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
+			samples: []members.Sample{sample(1), sample(2)}},
+		{reason: "a recovery makes two", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
+			samples: []members.Sample{sample(1), sample(2), sample(3)}, want: []string{"there is only one etcd cluster"}},
 		{reason: "members of machines without power are given up without a recovery", dead: `["a"]`,
 			samples: []members.Sample{sample(1, "a"), sample(1)}, want: []string{"no machine is deleted before its etcd member is removed"}},
 	}

@@ -83,7 +83,7 @@ type Scenario struct {
 	Backups bool
 	// Restores is set if etcd is replaced once, by one with the data of a backup, which one more Machine initializes.
 	Restores bool
-	// Recovers is set if etcd continues without the members of Machines without power, whose infrastructure is deleted before.
+	// Recovers is set if etcd is made of one survivor: without the members of Machines without power, whose infrastructure is deleted before.
 	Recovers bool
 	// Operator is set if the change is one of provider objects. Such a scenario has no Cluster, its managers are those that it installs, and
 	// its world has the operator only.
