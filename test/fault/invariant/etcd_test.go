@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/members"
@@ -74,6 +75,65 @@ func TestEtcdRules(t *testing.T) {
 			}
 			var broken []string
 			for _, v := range Check(Run{Before: timeline, Samples: test.samples}) {
+				broken = append(broken, v.Rule)
+			}
+			if diff := cmp.Diff(test.want, broken); diff != "" {
+				t.Errorf("violated rules (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEtcdRulesOfOperations checks what is allowed to a restore and a recovery, and that it is not more.
+func TestEtcdRulesOfOperations(t *testing.T) {
+	const restores = "kubeadm init, /etc/cluster-api/restore.sh"
+	sample := func(id uint64, gone ...string) members.Sample {
+		return members.Sample{ClusterID: id, Members: []string{"a", "b", "c"}, Gone: gone}
+	}
+	tests := []struct {
+		reason    string
+		scenario  scenario.Scenario
+		restorers []string
+		dead      string
+		samples   []members.Sample
+		want      []string
+	}{
+		{reason: "a restore replaces etcd", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b"},
+			samples: []members.Sample{sample(1), sample(2)}},
+		{reason: "the old etcd responds again", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b"},
+			samples: []members.Sample{sample(1), sample(2), sample(1)}, want: []string{"there is only one etcd cluster"}},
+		{reason: "two Machines restore", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b", "c"},
+			samples: []members.Sample{sample(1), sample(2)}, want: []string{"only one Machine initializes the cluster"}},
+		{reason: "a Machine restores without a restore", restorers: []string{"b"},
+			samples: []members.Sample{sample(1)}, want: []string{"only one Machine initializes the cluster"}},
+		{reason: "the machine of a member of the restored etcd is deleted", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b"},
+			samples: []members.Sample{sample(1), sample(2, "c"), sample(2)},
+			want:    []string{"no machine is deleted before its etcd member is removed"}},
+		{reason: "a recovery gives up the members of machines without power", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
+			samples: []members.Sample{sample(1, "a", "b"), sample(1)}},
+		{reason: "a recovery loses the survivor", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
+			samples: []members.Sample{sample(1, "a", "c"), sample(1)},
+			want:    []string{"no machine is deleted before its etcd member is removed", "etcd always has a quorum"}},
+		{reason: "a recovery makes one new cluster", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
+			samples: []members.Sample{sample(1), sample(2)}},
+		{reason: "a recovery makes two", scenario: scenario.Scenario{Recovers: true}, dead: `["a", "b"]`,
+			samples: []members.Sample{sample(1), sample(2), sample(3)}, want: []string{"there is only one etcd cluster"}},
+		{reason: "members of machines without power are given up without a recovery", dead: `["a"]`,
+			samples: []members.Sample{sample(1, "a"), sample(1)}, want: []string{"no machine is deleted before its etcd member is removed"}},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			timeline := controlPlane("a", "b", "c")
+			for _, name := range test.restorers {
+				timeline = append(timeline, history.Event{Revision: 100, Type: watch.Added, Object: bootstrapData(name+"-restored", restores)})
+			}
+			if test.dead != "" {
+				infrastructure := object("InMemoryCluster", "c", nil)
+				infrastructure.SetAnnotations(map[string]string{inmemoryv1.FaultsAnnotation: `{"deadMachines":` + test.dead + `}`})
+				timeline = append(timeline, history.Event{Revision: 101, Type: watch.Added, Object: infrastructure})
+			}
+			var broken []string
+			for _, v := range Check(Run{Scenario: test.scenario, Before: timeline, Samples: test.samples}) {
 				broken = append(broken, v.Rule)
 			}
 			if diff := cmp.Diff(test.want, broken); diff != "" {

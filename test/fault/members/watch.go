@@ -246,7 +246,7 @@ func (w *Watcher) identity(now history.State, machine string) (*tls.Config, erro
 		return nil, err
 	}
 	roots := x509.NewCertPool()
-	roots.AddCert(authority.Certificate)
+	roots.AppendCertsFromPEM(certificate) // Several, while the CA is rotated: members have certificates of each.
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: "etcd-" + machine, RootCAs: roots, Certificates: []tls.Certificate{client},
 	}, nil

@@ -23,7 +23,7 @@ const (
 	backupKey = "backup-key"
 )
 
-// backups returns the scenarios of two backups of a Cluster, of which one is deleted, and of a restore.
+// backups returns the scenario of two backups of a Cluster, of which one is deleted.
 func backups() []Scenario {
 	s := deployed(1, 1)
 	return []Scenario{{
@@ -31,46 +31,7 @@ func backups() []Scenario {
 		Change: []Change{CreateBackups("kept", "gone"), ended("gone"), DeleteBackup("gone"), archivesOf("kept")},
 		Done:   []Condition{Ready(s), verifiedBackups("kept")}, Discard: deleteBackedUp,
 		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 1, MinControlPlanes: 1, MinWorkers: 1},
-	}, {
-		Name: "restore-1x1", Backups: true, Restores: true, Before: &s, Arrange: CreateBackupStore,
-		Change: []Change{CreateBackups("kept"), ended("kept"), CreateRestore("kept"), restored},
-		Done:   []Condition{Ready(s), verifiedBackups("kept")}, Discard: deleteBackedUp,
-		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 1, MinWorkers: 1, NewControlPlanes: 1},
 	}}
-}
-
-// restoreName is the name of the ControlPlaneRestore.
-const restoreName = "restore"
-
-// CreateRestore creates a ControlPlaneRestore of a backup, and confirms it.
-func CreateRestore(backup string) Change {
-	return func(ctx context.Context, t Target) error {
-		b := object(fleetAPI, "EtcdBackup", t.Namespace, backup)
-		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
-			return err
-		}
-		revision, _, _ := unstructured.NestedInt64(b.Object, "status", "etcd", "revision")
-		if method, _, _ := unstructured.NestedString(b.Object, "status", "verified", "method"); method == "" {
-			return fmt.Errorf("EtcdBackup %s is not verified: its revision may change", backup)
-		}
-		r := object(fleetAPI, "ControlPlaneRestore", t.Namespace, restoreName)
-		r.Object["spec"] = map[string]any{
-			"clusterName": ClusterName, "backupName": backup, "confirm": fmt.Sprintf("%s@%d", ClusterName, revision),
-		}
-		return ignoreExists(t.Client.Create(ctx, r))
-	}
-}
-
-// restored fails, and is retried, until the restore has completed.
-func restored(ctx context.Context, t Target) error {
-	r := object(fleetAPI, "ControlPlaneRestore", t.Namespace, restoreName)
-	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
-		return err
-	}
-	if phase, _, _ := unstructured.NestedString(r.Object, "status", "phase"); phase != "Completed" {
-		return fmt.Errorf("ControlPlaneRestore %s is %q", restoreName, phase)
-	}
-	return nil
 }
 
 // CreateBackupStore creates a BackupStore in a directory of the namespace's own, and the key of archives.
@@ -165,16 +126,12 @@ func verifiedBackups(names ...string) Condition {
 	}
 }
 
-// deleteBackedUp deletes the Cluster, its backups and their store, in an order that users must not have to know.
+// deleteBackedUp deletes the Cluster, operations on it, its backups and their store, in an order that users must not have to know.
 func deleteBackedUp(ctx context.Context, t Target) error {
-	err := t.Client.Delete(ctx, object(fleetAPI, "ControlPlaneRestore", t.Namespace, restoreName))
-	if err := client.IgnoreNotFound(err); err != nil {
-		return err
-	}
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(fleetAPI)
 	list.SetKind("EtcdBackupList")
-	if err := errors.Join(Delete(ctx, t), t.Client.List(ctx, list, client.InNamespace(t.Namespace))); err != nil {
+	if err := errors.Join(deleteOperated(ctx, t), t.Client.List(ctx, list, client.InNamespace(t.Namespace))); err != nil {
 		return err
 	}
 	// The store first: it waits for them.

@@ -81,8 +81,10 @@ type Scenario struct {
 	IPAM bool
 	// Backups is set if the change is one of backups of the Cluster: the managers include that of the fleet provider.
 	Backups bool
-	// Restores is set if the control plane is replaced by one with the data of a backup: without removing members of etcd one by one.
+	// Restores is set if etcd is replaced once, by one with the data of a backup, which one more Machine initializes.
 	Restores bool
+	// Recovers is set if etcd is made of one survivor: without the members of Machines without power, whose infrastructure is deleted before.
+	Recovers bool
 	// Operator is set if the change is one of provider objects. Such a scenario has no Cluster, its managers are those that it installs, and
 	// its world has the operator only.
 	Operator bool
@@ -127,7 +129,7 @@ type Scenario struct {
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), chains(), remediations(), externalRemediations(), braked(), deletions(), pools(),
 		resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(),
-		updatedInPlace(), turned(), takeovers(), backups(), operated())
+		updatedInPlace(), turned(), takeovers(), backups(), operations(), operated())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.
