@@ -22,7 +22,8 @@ import (
 
 // curl answers as an etcd member does that is alone.
 const curl = `case $* in
-*/maintenance/status) echo '{"header":{"cluster_id":"255","member_id":"16","revision":"7"},"version":"3.6.8","leader":"16","raftIndex":"12","raftTerm":"3"}' ;;
+*/maintenance/status) echo '{"header":{"cluster_id":"255","member_id":"16","revision":"7"},"version":"3.6.8",
+	"leader":"16","raftIndex":"12","raftTerm":"3"}' ;;
 */cluster/member/list) echo '{"members":[{"ID":"16","peerURLs":["https://10.0.0.1:2380"]}]}' ;;
 esac
 `

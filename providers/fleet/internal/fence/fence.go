@@ -1,5 +1,5 @@
-// Package fence deletes control plane Machines that must never run again, without what needs their Nodes or etcd, and says what delays that.
-// Which Machines, and what an operation waits for, does not belong here.
+// Package fence deletes control plane Machines that must never run again, without what needs their Nodes or etcd, and says what delays
+// that. Which Machines, and what an operation waits for, does not belong here.
 package fence
 
 import (
@@ -25,8 +25,8 @@ const (
 	preDrainHook, preTerminateHook = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/", clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/"
 )
 
-// Delete deletes a Machine without draining, volumes, and the hook of its control plane, which is held. If it is lost, it is removed although
-// its infrastructure is not deleted. It may be repeated, and a Machine that does not exist is no error.
+// Delete deletes a Machine without draining, volumes, and the hook of its control plane, which is held. If it is lost, it is removed
+// although its infrastructure is not deleted. It may be repeated, and a Machine that does not exist is no error.
 func Delete(ctx context.Context, c step.Clients, m *clusterv1.Machine, lost bool) error {
 	err := c.Patch(ctx, m, func() {
 		if m.Annotations == nil {

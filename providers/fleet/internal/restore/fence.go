@@ -59,7 +59,8 @@ func (s *scope) recordFenced(machines []clusterv1.Machine) bool {
 
 // hint returns what users can do about Machines whose deletion takes long.
 func hint(s *scope, machines []clusterv1.Machine, now time.Time) string {
-	if ptr.Deref(s.restore.Spec.Fenced, false) || !slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return fence.Overdue(&m, now) }) {
+	overdue := func(m clusterv1.Machine) bool { return fence.Overdue(&m, now) }
+	if ptr.Deref(s.restore.Spec.Fenced, false) || !slices.ContainsFunc(machines, overdue) {
 		return ""
 	}
 	return ". If their hardware is lost, and never starts again, set spec.fenced to true"
