@@ -96,8 +96,16 @@ forced() {
 }
 
 # resume starts the kubelet, which starts etcd, also if this script fails or is told to end. It also forgets for how long the API server, which
-# has failed without etcd, is not to be started again.
-resume() { systemctl start kubelet; }
+# has failed without etcd, is not to be started again. Nothing else may run with etcd's data then.
+resume() {
+	for pid in $(processes etcd-forced); do kill -s KILL "$pid"; done
+	systemctl start kubelet
+}
+
+# backstop has systemd do the same once this script no longer has the lock: it may be killed, and never be called again.
+backstop() {
+	systemd-run --quiet --collect flock "$state/lock" sh -c 'pkill -KILL -x etcd-forced; systemctl start kubelet' >/dev/null 2>&1 9>&- || :
+}
 
 stop_etcd() {
 	for signal in TERM KILL; do
@@ -112,12 +120,12 @@ force() {
 	mkdir -p "$state"
 	exec 9>"$state/lock"
 	flock -n 9 || fail "the command is being carried out"
-	for pid in $(processes etcd-forced); do kill -s KILL "$pid"; done # of a script that was killed
-	resume
+	resume # after a script that was killed
 	if [ "$(cat "$state/done" 2>/dev/null)" != "$uid" ]; then
 		within 60 capture || fail "etcd does not run"
 		trap resume EXIT
 		trap 'exit 1' HUP INT TERM
+		backstop
 		systemctl stop kubelet || fail "the kubelet cannot be stopped"
 		stop_etcd || fail "etcd cannot be stopped"
 		forced

@@ -1,7 +1,11 @@
 package etcdhost
 
 import (
+	"errors"
+	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,5 +67,62 @@ func TestScript(t *testing.T) {
 	}
 	if diff := cmp.Diff("{\"error\":\"etcd does not respond on the machine\"}\n", string(out)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestKilled kills the script while the kubelet is stopped. Nobody calls it again.
+func TestKilled(t *testing.T) {
+	for _, program := range []string{"sh", "flock"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("requires " + program)
+		}
+	}
+	root := t.TempDir()
+	write := func(path, content string) {
+		t.Helper()
+		path = filepath.Join(root, path)
+		//nolint:gosec // some are programs
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const etcd = "/proc/99999999" // no process has this ID
+	write(etcd+"/comm", "etcd\n")
+	write(etcd+"/cmdline", "etcd\x00--data-dir="+root+"/data\x00")
+	write(etcd+"/environ", "ETCD_NAME=a\x00")
+	write(etcd+"/exe", "#!/bin/sh\necho \"etcd $* $ETCD_NAME\" >>"+root+"/calls\nkill -s KILL $PPID\n")
+	write("data/db", "")
+	write("bin/systemctl", "#!/bin/sh\necho \"$*\" >>"+root+"/calls\n[ $1 != stop ] || rm -r "+root+etcd+"\n")
+	write("bin/systemd-run", "#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do shift; done\n\"$@\" &\n")
+	write("bin/pkill", "#!/bin/sh\necho \"pkill $*\" >>"+root+"/calls\n")
+	write("bin/curl", "#!/bin/sh\nexit 7\n")
+
+	script := Script(fleetv1.EtcdCommand{UID: "u.1", Command: fleetv1.EtcdCommandForceNewCluster})
+	for _, path := range []string{"/proc/", "/etc/kubernetes", "/var/lib/cluster-api"} {
+		script = strings.ReplaceAll(script, path, root+path)
+	}
+	read, written, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Env = []string{"PATH=" + filepath.Join(root, "bin") + ":" + os.Getenv("PATH")}
+	cmd.ExtraFiles = []*os.File{written} // All processes that the script starts have it.
+	failed := cmd.Start()
+	_ = written.Close()
+	if _, err := io.ReadAll(read); errors.Join(failed, err) != nil {
+		t.Fatal(failed, err)
+	}
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the script has ended with %v", err)
+	}
+	calls, err := os.ReadFile(filepath.Join(root, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "start kubelet\nstop kubelet\netcd --data-dir=" + root + "/data --force-new-cluster a\n" +
+		"pkill -KILL -x etcd-forced\nstart kubelet\n"
+	if diff := cmp.Diff(want, string(calls)); diff != "" {
+		t.Errorf("what was called (-want +got):\n%s", diff)
 	}
 }

@@ -31,8 +31,9 @@ type ControlPlaneRecoverySpec struct {
 	// +listType=set
 	LostMachines []string `json:"lostMachines,omitempty"`
 
-	// fenced is whether you are sure that the machines of lostMachines do not run, and never will with the disks that they have. The recovery
-	// then does not wait until their infrastructure is deleted. Set it only if the infrastructure provider cannot delete them.
+	// fenced is whether you are sure that the machines of lostMachines do not run, and never will with the disks that they have. If their
+	// infrastructure is not deleted within a minute, the recovery then removes their Machines without it. Set it only if the infrastructure
+	// provider cannot delete them.
 	// +optional
 	Fenced bool `json:"fenced,omitempty"`
 

@@ -28,8 +28,8 @@ const (
 	scriptTimeout = time.Minute
 	// pollInterval is how often the state of a command is read: SSH has no events, and kubeadm takes a minute.
 	pollInterval = 3 * time.Second
-	// resetInterval is how often a reset command that failed is tried again.
-	resetInterval = time.Minute
+	// retryInterval is how often a command that failed is tried again: to reset a Host, or to recover its etcd member.
+	retryInterval = time.Minute
 )
 
 // Controller reconciles HostMachines.
@@ -63,6 +63,7 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 				step.Do("finalizer", c.finalizer),
 				step.Do("claim", c.claim).Sets(hostsv1.HostClaimedCondition),
 				step.Do("bootstrap", c.bootstrap).Sets(hostsv1.BootstrappedCondition),
+				step.Do("etcd-command", c.etcdCommand),
 			),
 		},
 		Deletion: []step.Step[*scope]{step.Do("release", c.release).Sets(hostsv1.HostReleasedCondition)},
@@ -91,6 +92,17 @@ func (c *Controller) scope(ctx context.Context, obj *hostsv1.HostMachine) (*scop
 func (c *Controller) run(
 	ctx context.Context, host *hostsv1.Host, action string, variables map[string]string, stdin []byte,
 ) (string, error) {
+	answer, err := c.login(ctx, host, action, variables, stdin)
+	if err == nil && !answers.MatchString(answer) {
+		return "", hostFailed(host, errors.New("the script is busy, or its answer is invalid"))
+	}
+	return answer, err
+}
+
+// login is run, for answers that are anything: the Host may be hostile.
+func (c *Controller) login(
+	ctx context.Context, host *hostsv1.Host, action string, variables map[string]string, stdin []byte,
+) (string, error) {
 	secret := &corev1.Secret{}
 	// SSH keys are not cached, so that the manager needs no permission to list Secrets: one request per login.
 	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.SSHKeySecret}, secret); err != nil {
@@ -100,11 +112,8 @@ func (c *Controller) run(
 	defer cancel()
 	variables["action"], variables["claim"] = action, string(host.Spec.Claim.ID)
 	answer, err := ssh.Login{Host: &host.Spec, Key: secret.Data[corev1.SSHAuthPrivateKey]}.Run(ctx, ssh.Script, variables, stdin)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", hostFailed(host, err)
-	case !answers.MatchString(answer):
-		return "", hostFailed(host, errors.New("the script is busy, or its answer is invalid"))
 	}
 	return answer, nil
 }

@@ -4,6 +4,7 @@
 //	finalizer       the finalizer is in the API server before anything is claimed
 //	claim           a Host is claimed for this HostMachine only
 //	bootstrap       the bootstrap data has run on the Host, once, and succeeded
+//	etcd-command    what a ControlPlaneRecovery asks of the etcd member on the Host is done and answered; annotations, see package etcdhost
 //	release         in deletion: the Host is reset, and its claim removed
 //
 // The Host decides which HostMachine has it: spec.claim is written with the resource version of a live read, so one of two concurrent

@@ -62,7 +62,7 @@ func (c *Controller) free(ctx context.Context, m *hostsv1.HostMachine, host *hos
 // resetting waits until the reset command succeeds. If it failed, the condition says so while it is tried again.
 func resetting(m *hostsv1.HostMachine, host *hostsv1.Host, answer string) step.Result {
 	if answer == "failed" {
-		return step.WaitAtMost(resetInterval, "Host "+host.Name+" to be reset").WithConditions(condition.False(hostsv1.HostReleasedCondition,
+		return step.WaitAtMost(retryInterval, "Host "+host.Name+" to be reset").WithConditions(condition.False(hostsv1.HostReleasedCondition,
 			clusterv1.ConditionSeverityWarning, hostsv1.ResetFailedReason,
 			"Host %s: the reset command failed, see reset.log in /var/lib/cluster-api-hosts there", host.Name))
 	}

@@ -1,5 +1,5 @@
 # Runs on a Host as root, does one action, and answers with one line. Variables: action, claim, and those of the action.
-# All state is in the directory. A job, bootstrap or reset, is a command that runs detached from the connection, in a process group of
+# All state is in the directory. A job (bootstrap, reset or etcd) is a command that runs detached from the connection, in a process group of
 # its own, and keeps <job>.running locked. The file claim has the claim that the bootstrap job ran for, the file released all those
 # that were reset.
 set -eu
@@ -9,16 +9,16 @@ mkdir -p "$directory"
 exec 9>"$directory/lock"
 flock -w 20 9 || { echo busy; exit; }
 
-# run <job> starts a job. Variables: command, data.
+# run <job> starts a job. Variables: command, data, and limit, in seconds.
 run() {
-	rm -f "$directory/$1.status"
+	rm -f "$directory/$1.status" "$directory/$1.pid"
 	exec 8>"$directory/$1.running"
 	flock -n 8
 	printf %s "$command" >"$directory/$1.command"
-	CLAIM=$claim PROVIDER_ID=${provider_id-} DIRECTORY=$directory job=$directory/$1 data=$data setsid sh -c '
+	CLAIM=$claim PROVIDER_ID=${provider_id-} DIRECTORY=$directory job=$directory/$1 data=$data limit=${limit-} setsid sh -c '
 		echo $$ >"$job.pid"
 		status=0
-		sh "$job.command" <"$data" >"$job.log" 2>&1 || status=$?
+		${limit:+timeout --foreground --kill-after 60 "$limit"} sh "$job.command" <"$data" >"$job.log" 2>&1 || status=$?
 		[ "$data" = /dev/null ] || rm -f "$data"
 		echo $status >"$job.status.new"
 		mv "$job.status.new" "$job.status"
@@ -64,9 +64,9 @@ reset() {
 			return
 			;;
 		interrupted) # or it did not run yet
-			if [ "$(state bootstrap)" = running ]; then
-				kill -s KILL -- "-$(cat "$directory/bootstrap.pid")"
-			fi
+			for job in bootstrap etcd; do
+				[ "$(state $job)" != running ] || kill -s KILL -- "-$(cat "$directory/$job.pid")"
+			done
 			data=/dev/null
 			run reset
 			echo running
@@ -82,9 +82,28 @@ reset() {
 	fi
 	grep -qsxF "$claim" "$directory/released" || echo "$claim" >>"$directory/released" # a manager that acts late must not start it
 	[ -e "$directory/claim" ] && answer=reset || answer=none
-	rm -f "$directory/data" "$directory"/bootstrap.* "$directory"/reset.*
+	rm -f "$directory/data" "$directory"/bootstrap.* "$directory"/reset.* "$directory"/etcd.*
 	rm -f "$directory/claim" # last: without it, the Host counts as reset
 	echo $answer
+}
+
+# etcd runs a command for the etcd member. It answers running, or once with what the command printed last: the next call starts over.
+# Variables: command, uid (of the command), limit.
+etcd() {
+	if [ "$(state etcd)" = running ]; then
+		echo running
+	elif [ -e "$directory/etcd.status" ] && [ "$(cat "$directory/etcd.uid")" = "$uid" ]; then
+		tail -n 1 "$directory/etcd.log"
+		rm -f "$directory/etcd.status"
+	else
+		printf %s "$uid" >"$directory/etcd.uid"
+		data=/dev/null
+		# The job ends with the command, even if that leaves a process.
+		command="exec 8>&-
+$command"
+		run etcd
+		echo running
+	fi
 }
 
 # Whatever the action, the state of another claim is left alone.
@@ -108,4 +127,11 @@ state)
 	fi
 	;;
 reset) reset ;;
+etcd)
+	if [ -e "$directory/claim" ]; then
+		etcd
+	else
+		echo none
+	fi
+	;;
 esac

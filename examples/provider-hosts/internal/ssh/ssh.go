@@ -22,7 +22,7 @@ import (
 const (
 	// connectTimeout limits how long a Host may take to accept a connection.
 	connectTimeout = 10 * time.Second
-	// maxOutput limits how much of a Host's output is read. The answer has at most 12 bytes, shells may greet before.
+	// maxOutput limits how much of a Host's output is read. The answer is short, apart from the state of etcd; shells may greet before.
 	maxOutput = 1 << 14
 )
 

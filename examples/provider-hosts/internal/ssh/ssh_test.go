@@ -237,6 +237,72 @@ func TestResetRunsDetached(t *testing.T) {
 	}
 }
 
+func (w world) etcd(t *testing.T, uid, command, limit string) string {
+	t.Helper()
+	return w.run(t, ssh.Script, map[string]string{"action": "etcd", "claim": "a", "uid": uid, "command": command, "limit": limit}, "")
+}
+
+func (w world) eventuallyEtcd(t *testing.T, uid, command, limit string) (answer string) {
+	t.Helper()
+	testenv.Eventually(t, "the command to end", func() error {
+		if answer = w.etcd(t, uid, command, limit); answer == "running" {
+			return errors.New("it runs")
+		}
+		return nil
+	})
+	return answer
+}
+
+// A command for the etcd member may take longer than a login.
+func TestEtcd(t *testing.T) {
+	w := newWorld(t)
+	if got := w.etcd(t, "1", "exit 0", "60"); got != "none" {
+		t.Errorf("before the bootstrap data has run, the answer is %q", got)
+	}
+	w.start(t, "a", "exit 0", "data")
+	w.eventually(t, "a", "ended 0")
+	open := w.Gate(t)
+	const waits = `echo one >>"$DIRECTORY/../ran"; cat "$DIRECTORY/../gate"; echo first; echo '{"last": 1}'`
+	for range 3 {
+		if got := w.etcd(t, "1", waits, "60"); got != "running" {
+			t.Errorf("while the command runs, the answer is %q", got)
+		}
+	}
+	if got := w.etcd(t, "2", "echo other", "60"); got != "running" {
+		t.Errorf("another command meanwhile is answered %q", got)
+	}
+	open()
+	if got := w.eventuallyEtcd(t, "1", waits, "60"); got != `{"last": 1}` {
+		t.Errorf("the answer is %q", got)
+	}
+	if diff := cmp.Diff("one\n", w.Read(t, "var/lib/ran")); diff != "" {
+		t.Errorf("what ran (-want +got):\n%s", diff)
+	}
+	if got := w.eventuallyEtcd(t, "2", "echo other", "60"); got != "other" {
+		t.Errorf("the next command is answered %q", got)
+	}
+	const stays = `sleep 5 >/dev/null & exit 0`
+	for range 2 { // what it leaves does not keep the next one from running
+		if got := w.eventuallyEtcd(t, "3", stays, "60"); got != "" {
+			t.Errorf("a command that prints nothing is answered %q", got)
+		}
+	}
+	const ends = `trap 'echo told to end; exit 1' TERM; sleep 5 >/dev/null & wait`
+	if got := w.eventuallyEtcd(t, "4", ends, "0.1"); got != "told to end" {
+		t.Errorf("a command that takes too long is answered %q", got)
+	}
+	w.etcd(t, "5", `echo five >>"$DIRECTORY/../ran"; cat "$DIRECTORY/../gate"`, "60")
+	testenv.Eventually(t, "the command to run", func() error {
+		if !strings.Contains(w.Read(t, "var/lib/ran"), "five") {
+			return errors.New("it does not yet")
+		}
+		return nil
+	})
+	if got := w.eventuallyReset(t, "a", "exit 0"); got != "reset" {
+		t.Errorf("while a command runs, the reset answers %q", got)
+	}
+}
+
 // A manager that has lost its leadership, or whose connection was slow, starts the command after another has reset the Host.
 func TestReleasedClaimDoesNotStart(t *testing.T) {
 	for _, ran := range []bool{true, false} {

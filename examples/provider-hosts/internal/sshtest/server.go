@@ -203,7 +203,7 @@ func (s *Server) run(command string, channel ssh.Channel) uint32 {
 	}
 	defer s.running.Done()
 	command = strings.TrimPrefix(command, "sudo -n ")
-	for _, folder := range []string{"/var/lib/", "/etc/", "/run/"} {
+	for _, folder := range []string{"/var/lib/", "/etc/", "/run/", "/proc/"} {
 		command = strings.ReplaceAll(command, folder, s.Root+folder)
 	}
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", command)
@@ -231,7 +231,7 @@ func (s *Server) stop(t testing.TB) {
 	s.stopped = true
 	s.mu.Unlock()
 	s.running.Wait()
-	for _, job := range []string{"bootstrap", "reset"} {
+	for _, job := range []string{"bootstrap", "reset", "etcd"} {
 		path := filepath.Join(s.Root, State, job)
 		var pid int
 		if n, _ := fmt.Sscan(s.Read(t, State+"/"+job+".pid"), &pid); n == 1 && s.Read(t, State+"/"+job+".status") == "" {

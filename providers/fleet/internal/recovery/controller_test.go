@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -201,12 +203,21 @@ func TestFenced(t *testing.T) {
 			infra.Finalizers = []string{"provider/x"}
 			testenv.Must(t, w.Update(t.Context(), infra))
 			w.run(t, 40)
-			want := "False Waiting Fence: the infrastructure of Machine a to be deleted"
+			want := "False Waiting Fence: the infrastructure of Machines to be deleted: a"
+			if got := w.said(t); !strings.HasPrefix(got, want) {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			w.Clock.Step(10 * 365 * 24 * time.Hour) // The API server in memory has another clock.
+			w.run(t, 40)
 			if fenced {
 				want = "True Completed"
 			}
 			if got := w.said(t); !strings.HasPrefix(got, want) {
-				t.Errorf("got  %s\nwant %s", got, want)
+				t.Errorf("later, got  %s\nwant %s", got, want)
+			}
+			err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a"}, &clusterv1.Machine{})
+			if apierrors.IsNotFound(err) != fenced {
+				t.Errorf("reading the lost Machine: %v", err)
 			}
 		})
 	}

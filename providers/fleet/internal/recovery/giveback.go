@@ -3,7 +3,6 @@ package recovery
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,9 +40,4 @@ func (c *Controller) giveBack(ctx context.Context, s *scope) (step.Result, error
 	}
 	controllerutil.RemoveFinalizer(s.recovery, fleetv1.ControlPlaneRecoveryFinalizer)
 	return step.Stop(), nil
-}
-
-func sorted(all []string) []string {
-	slices.Sort(all)
-	return all
 }

@@ -20,6 +20,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/fence"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -285,7 +286,7 @@ func TestLostHardware(t *testing.T) {
 	w := newWorld(t, newRestore(nil))
 	w.stuck = true
 	w.finish(t)
-	w.Clock.Step(2 * lostAfter)
+	w.Clock.Step(2 * fence.LostAfter)
 	testenv.Must(t, w.reconcile(t))
 	if got := w.state(t); !strings.HasPrefix(got, "False Waiting Fence: waiting for control plane Machines to be deleted: cp-1; cp-2; cp-3") {
 		t.Fatalf("got %s", got)
