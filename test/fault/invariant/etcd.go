@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// oneEtcdCluster checks that etcd's cluster ID does not change, except once by a restore or a recovery. A simulated cluster that is made of a
-// survivor has an ID of its own, so that a second one, or the old one again, is noticed.
+// oneEtcdCluster checks that etcd's cluster ID does not change, except once by a restore or a recovery. A simulated cluster that is made of
+// a survivor has an ID of its own, so that a second one, or the old one again, is noticed.
 func oneEtcdCluster(r Run) []Violation {
 	most := 1
 	if r.Scenario.Restores || r.Scenario.Recovers {
