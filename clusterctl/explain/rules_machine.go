@@ -371,6 +371,22 @@ func (v *view) noNodeReady() bool {
 	})
 }
 
+// withoutQuorum reports whether the etcd members on half or more of the control plane Machines are not healthy.
+func (v *view) withoutQuorum() bool {
+	all, healthy := 0, 0
+	for _, m := range v.machines {
+		c := tree.ConditionOf(m, string(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition))
+		if c == nil {
+			continue // A worker, or a control plane with an external etcd.
+		}
+		all++
+		if c.Status == "True" {
+			healthy++
+		}
+	}
+	return all > 0 && 2*healthy <= all
+}
+
 // health returns what is wrong with a Machine that has a Node.
 func (v *view) health(m *unstructured.Unstructured) *Cause {
 	replace := fmt.Sprintf("To replace the Machine: `kubectl delete machine %s -n %s`", m.GetName(), m.GetNamespace())
@@ -402,7 +418,13 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 		if c := failing(m, t); severe(c) {
 			cause := v.cause(ControlPlaneUnhealthy, Blocked, m, c, why(c)).
 				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`",
-					tree.Text(m, "status", "nodeRef", "name")), replace)
+					tree.Text(m, "status", "nodeRef", "name")))
+			if v.withoutQuorum() {
+				cause = cause.do("etcd has no quorum, so do not delete this Machine: its data may be the only data. If the others do not start again, " +
+					"create a ControlPlaneRecovery, or a ControlPlaneRestore from a backup (provider: `clusterctl init --addon fleet`)")
+			} else {
+				cause = cause.do(replace)
+			}
 			return &cause
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
@@ -115,6 +116,13 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	work, err := workdir.New(f.workDir)
 	if err != nil {
+		return err
+	}
+	// The manager keeps the lock of the directory, without which another process would remove it.
+	if err := mgr.Add(crmanager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		return work.Remove()
+	})); err != nil {
 		return err
 	}
 	filter := watch.Filter(env.WatchFilter)

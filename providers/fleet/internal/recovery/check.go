@@ -12,7 +12,7 @@ func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 	if s.completed(checkStep) {
 		return step.Done(), nil
 	}
-	result, err := c.judge(s)
+	result, err := c.judge(ctx, s)
 	if err != nil || result.Ends() {
 		return result, err
 	}

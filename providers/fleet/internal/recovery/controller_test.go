@@ -172,6 +172,29 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestRefusedStaysRefused: a confirmed recovery of an etcd with a quorum does not begin when the quorum is lost later.
+func TestRefusedStaysRefused(t *testing.T) {
+	w := newWorld(t, newRecovery(nil))
+	lost := w.dead
+	w.dead = map[string]bool{}
+	w.run(t, 30)
+	if r, got := w.recovery(t), w.said(t); r.Status.Phase != fleetv1.OperationPhaseFailed || !strings.HasPrefix(got, "False Refused ") {
+		t.Fatalf("phase %s, %s", r.Status.Phase, got)
+	}
+	w.dead = lost
+	w.run(t, 60)
+	machines := &clusterv1.MachineList{}
+	testenv.Must(t, w.List(t.Context(), machines))
+	for i := range machines.Items {
+		if !machines.Items[i].DeletionTimestamp.IsZero() {
+			t.Errorf("Machine %s is deleted", machines.Items[i].Name)
+		}
+	}
+	if got := w.said(t); w.forced > 0 || !strings.HasPrefix(got, "False Refused ") {
+		t.Errorf("forced %d times, %s", w.forced, got)
+	}
+}
+
 func (w *world) cluster(t *testing.T, change func(*clusterv1.Cluster)) {
 	t.Helper()
 	c := build.Cluster()

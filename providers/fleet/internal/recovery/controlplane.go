@@ -33,7 +33,7 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 			kubeadmControlPlane)
 	}
 	if s.said.reason != "" {
-		return step.WaitAtMost(inspectionInterval, s.said.message), nil
+		return c.refuse(ctx, s)
 	}
 	s.controlPlane = client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
 	s.machines, err = c.machines(ctx, s.key())

@@ -45,7 +45,7 @@ func (c *Controller) alone(ctx context.Context, s *scope) (step.Result, error) {
 			other.CreationTimestamp.Equal(&r.CreationTimestamp) && other.Name < r.Name
 		if other.UID != r.UID && other.Spec.ClusterName == r.Spec.ClusterName && !other.Ended() && older {
 			s.said = refused("ControlPlaneRecovery %s of the same Cluster has not ended: delete one of them", other.Name)
-			return step.WaitAtMost(inspectionInterval, s.said.message), nil
+			return c.refuse(ctx, s)
 		}
 	}
 	return step.Done(), nil

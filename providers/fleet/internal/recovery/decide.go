@@ -20,18 +20,21 @@ type verdict struct {
 }
 
 // decide ends the reconcile unless the recovery is confirmed and nothing speaks against it.
-func (c *Controller) decide(_ context.Context, s *scope) (step.Result, error) {
+func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) {
 	if s.completed(checkStep) {
 		return step.Done(), nil
 	}
-	return c.judge(s)
+	return c.judge(ctx, s)
 }
 
 // judge ends the reconcile if something speaks against the recovery.
-func (c *Controller) judge(s *scope) (step.Result, error) {
+func (c *Controller) judge(ctx context.Context, s *scope) (step.Result, error) {
 	s.said = decide(s.recovery, c.Clock.Now())
 	if s.said.reason == "" {
 		return step.Done(), nil
+	}
+	if s.said.reason == fleetv1.OperationRefusedReason {
+		return c.refuse(ctx, s)
 	}
 	after := inspectionInterval
 	if s.said.after > 0 {

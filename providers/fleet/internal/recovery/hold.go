@@ -25,7 +25,7 @@ func (c *Controller) hold(ctx context.Context, s *scope) (step.Result, error) {
 		return s.waits(holdStep, now, "%v", err)
 	case apierrors.IsNotFound(err):
 		s.said = refused("KubeadmControlPlane %s does not exist", s.controlPlane.Name)
-		return step.WaitAtMost(inspectionInterval, s.said.message), nil
+		return c.refuse(ctx, s)
 	case err != nil:
 		return step.Result{}, err
 	case observed:

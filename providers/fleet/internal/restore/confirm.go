@@ -18,8 +18,11 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	}
 	spec, backup := &s.restore.Spec, s.restore.Status.Backup
 	want := fmt.Sprintf("%s@%d", spec.ClusterName, backup.Revision)
+	if spec.Confirm != "" && spec.Confirm != want {
+		return c.refuse(s, fmt.Sprintf("spec.confirm must be %s. Delete this object, and create another one", want)), nil
+	}
 	var missing []string
-	if spec.Confirm != want {
+	if spec.Confirm == "" {
 		missing = append(missing, "spec.confirm to "+want)
 	}
 	if backup.OtherCluster && !ptr.Deref(spec.AcceptOtherCluster, false) {

@@ -38,12 +38,12 @@ func checks() []check {
 }
 
 // admit refuses what cannot work, and waits until the user has confirmed. Afterwards, it only checks that the Cluster still exists.
-func (c *Controller) admit(_ context.Context, s *scope) (step.Result, error) {
+func (c *Controller) admit(ctx context.Context, s *scope) (step.Result, error) {
 	began := s.own != nil
 	if began && (s.cluster == nil || s.controlPlane == nil || !s.cluster.DeletionTimestamp.IsZero()) {
 		s.rotation.Status.Phase = fleetv1.OperationPhaseFailed
 		s.say(fleetv1.OperationFailedReason, fmt.Sprintf("Cluster %s, or its control plane, was deleted", s.rotation.Spec.ClusterName))
-		return step.Stop(), nil
+		return step.Stop(), c.seal(ctx, s)
 	}
 	if began {
 		return step.Done(), nil
@@ -51,7 +51,7 @@ func (c *Controller) admit(_ context.Context, s *scope) (step.Result, error) {
 	s.rotation.Status.Phase = fleetv1.OperationPhasePending
 	for _, one := range checks() {
 		if why := one.why(s); why != "" {
-			return s.wait(fleetv1.OperationRefusedReason, why), nil
+			return s.refuse(why), nil
 		}
 	}
 	if s.rotation.Spec.Confirm != s.rotation.Spec.ClusterName {

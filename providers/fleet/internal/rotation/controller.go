@@ -139,11 +139,19 @@ func (s *scope) say(reason, message string) { s.reason, s.message = reason, mess
 // wait waits for an event, or for a while, and says so.
 func (s *scope) wait(reason, message string) step.Result {
 	s.say(reason, message)
-	atMost := poll
-	if reason == fleetv1.OperationRefusedReason {
-		atMost = refusedPoll
+	return step.WaitAtMost(poll, message)
+}
+
+// refuse ends a rotation that users have confirmed: it must not begin by surprise when what is wrong has changed. One that is not confirmed
+// is considered again after a while.
+func (s *scope) refuse(message string) step.Result {
+	if s.rotation.Spec.Confirm != s.rotation.Spec.ClusterName {
+		s.say(fleetv1.OperationRefusedReason, message)
+		return step.WaitAtMost(refusedPoll, message)
 	}
-	return step.WaitAtMost(atMost, message)
+	s.rotation.Status.Phase = fleetv1.OperationPhaseFailed
+	s.say(fleetv1.OperationRefusedReason, message+". It does not begin later: create another one to try again")
+	return step.Stop()
 }
 
 // clusterKey returns the key of the Cluster.

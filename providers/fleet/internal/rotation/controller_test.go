@@ -261,6 +261,9 @@ func TestRefused(t *testing.T) {
 		if said := w.said(t); !strings.HasPrefix(said, tt.want) {
 			t.Errorf("%s: %s", tt.reason, said)
 		}
+		if refused := strings.HasPrefix(tt.want, "Refused"); w.rotation(t).Ended() != refused {
+			t.Errorf("%s: a confirmed rotation that is refused must not begin later", tt.reason)
+		}
 		for _, one := range w.Writes {
 			if strings.Contains(one, "Secret") || strings.Contains(one, "Machine") {
 				t.Errorf("%s: %s", tt.reason, one)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -15,17 +16,27 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 	if err := c.release(ctx, s); err != nil {
 		return step.Done(), err
 	}
-	removeKeys := func() {
+	if err := c.seal(ctx, s); err != nil {
+		return step.Done(), err
+	}
+	s.rotation.Status.Phase = fleetv1.OperationPhaseCompleted
+	step.Event(ctx, "RotationCompleted", "The old certificate authorities of Cluster %s are no longer trusted", s.rotation.Spec.ClusterName)
+	return step.Done(), nil
+}
+
+// seal removes the keys from the Secret of the rotation, and the label of the Cluster: what has the label goes with it, but this Secret stays
+// as long as the rotation.
+func (c *Controller) seal(ctx context.Context, s *scope) error {
+	err := c.Patch(ctx, s.own, func() {
+		delete(s.own.Labels, clusterv1.ClusterNameLabel)
 		for key := range s.own.Data {
 			if strings.HasSuffix(key, keySuffix) {
 				delete(s.own.Data, key)
 			}
 		}
+	})
+	if err != nil {
+		return fmt.Errorf("removing the keys from Secret %s: %w", s.own.Name, failsafe.Redacted(err))
 	}
-	if err := c.Patch(ctx, s.own, removeKeys); err != nil {
-		return step.Done(), fmt.Errorf("removing the keys from Secret %s: %w", s.own.Name, failsafe.Redacted(err))
-	}
-	s.rotation.Status.Phase = fleetv1.OperationPhaseCompleted
-	step.Event(ctx, "RotationCompleted", "The old certificate authorities of Cluster %s are no longer trusted", s.rotation.Spec.ClusterName)
-	return step.Done(), nil
+	return nil
 }

@@ -17,7 +17,11 @@ import (
 func (c *Controller) hold(ctx context.Context, s *scope) (step.Result, error) {
 	observed, err := c.holder.Set(ctx, client.ObjectKeyFromObject(s.controlPlane), s.operation())
 	if errors.Is(err, hold.ErrBusy) {
-		return s.wait(fleetv1.OperationRefusedReason, fmt.Sprintf("%v: wait until it has completed, or delete it", err)), nil
+		message := fmt.Sprintf("%v: wait until it has completed, or delete it", err)
+		if s.own != nil {
+			return s.wait(fleetv1.OperationWaitingReason, message), nil
+		}
+		return s.refuse(message), nil
 	}
 	if err != nil {
 		return step.Done(), err
