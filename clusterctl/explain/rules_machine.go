@@ -371,20 +371,19 @@ func (v *view) noNodeReady() bool {
 	})
 }
 
-// withoutQuorum reports whether the etcd members on half or more of the control plane Machines are not healthy.
+// withoutQuorum reports whether the etcd members on half or more of the control plane Machines are known not to be healthy.
 func (v *view) withoutQuorum() bool {
-	all, healthy := 0, 0
+	all, broken := 0, 0
 	for _, m := range v.machines {
-		c := tree.ConditionOf(m, string(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition))
-		if c == nil {
-			continue // A worker, or a control plane with an external etcd.
+		if _, is := m.GetLabels()[clusterv1.MachineControlPlaneLabel]; !is {
+			continue
 		}
 		all++
-		if c.Status == "True" {
-			healthy++
+		if c := tree.ConditionOf(m, string(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition)); c != nil && c.Status != "True" {
+			broken++
 		}
 	}
-	return all > 0 && 2*healthy <= all
+	return all > 0 && 2*broken >= all
 }
 
 // health returns what is wrong with a Machine that has a Node.

@@ -24,8 +24,9 @@ const (
 	spare = 20 * time.Second
 )
 
-// alone are pages that run before all others, because these would see what they change: the installed providers.
-var alone = map[string]bool{"repositories.md": true, "upgrade.md": true}
+// alone are pages that run before all others, because these would see what they change, the installed providers, or because they need the
+// providers of the quick start, and no others.
+var alone = map[string]bool{"repositories.md": true, "upgrade.md": true, "move.md": true}
 
 // TestPages runs the README, which starts a management cluster, and then all pages of the book, each in its own shell, side by side. The
 // folder of the quick start is a temporary one, so that a user's own is not changed.
