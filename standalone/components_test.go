@@ -191,7 +191,7 @@ func TestComponentsAreAdapted(t *testing.T) {
 		{inmemory.NewComponent(), []string{"--data-dir=/data/of/it", "--debug-address="}},
 		{kubeadmcontrolplane.NewComponent(), []string{"--key-algorithm=ECDSA-P256"}},
 		{kubeadmbootstrap.NewComponent(), []string{"--key-algorithm=ECDSA-P256"}},
-		{fleet.NewComponent(), []string{"--data-dir=/data/of/it", "--allow-local-stores=true"}},
+		{fleet.NewComponent(), []string{"--data-dir=/data/of/it", "--allow-local-stores=true", "--serve-address=127.0.0.1:0"}},
 		{core.NewComponent(), nil},
 		{doorkeeper(), nil},
 	} {

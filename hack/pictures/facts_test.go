@@ -126,7 +126,7 @@ func TestOrderOfDeletion(t *testing.T) {
 func TestChecksOfMachines(t *testing.T) {
 	_, table, _ := strings.Cut(repository(t, "docs/book/healthchecks.md"), "## When a Machine is unhealthy")
 	table, _, _ = strings.Cut(table, "\n## ")
-	rows := matches(table, "(?m)^\\| `(\\w+)` \\|")
+	rows := matches(table, "(?m)^\\| `(\\w+)` (?:\\(v1beta1: `\\w+`\\) )?\\|")
 	var numbers []string
 	for _, word := range source(t, "health-check").words() {
 		numbers = append(numbers, matches(word, `^([0-9]) `)...)
