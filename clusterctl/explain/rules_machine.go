@@ -419,7 +419,7 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`",
 					tree.Text(m, "status", "nodeRef", "name")))
 			if v.withoutQuorum() {
-				cause = cause.do("etcd has no quorum, so do not delete this Machine: its data may be the only data. If the others do not start again, " +
+				cause = cause.do("etcd has no quorum, so do not delete this Machine: its data may be the only data. If the others do not start, " +
 					"create a ControlPlaneRecovery, or a ControlPlaneRestore from a backup (provider: `clusterctl init --addon fleet`)")
 			} else {
 				cause = cause.do(replace)

@@ -1,5 +1,5 @@
-// Package operation has what all operations on control planes have in common as objects: their label and finalizer, and what keeps copies of
-// them from operating again. How an operation holds a control plane is in package hold; its steps do not belong here.
+// Package operation has what all operations on control planes have in common as objects: their label and finalizer, and what keeps copies
+// of them from operating again. How an operation holds a control plane is in package hold; its steps do not belong here.
 package operation
 
 import (
@@ -25,9 +25,9 @@ type Protection struct {
 	Stays bool
 }
 
-// Protect is the first step of an operation. phase is the field of its status. It adds label and finalizer, which are in the API server before
-// the next step. When the operation has ended, an annotation says so, and no other step is taken: copies of the object that have no status,
-// such as those of a move or a backup, must not operate again.
+// Protect is the first step of an operation. phase is the field of its status. It adds label and finalizer, which are in the API server
+// before the next step. When the operation has ended, an annotation says so, and no other step is taken: copies of the object that have no
+// status, such as those of a move or a backup, must not operate again.
 func Protect(o client.Object, phase *fleetv1.OperationPhase, p Protection) step.Result {
 	annotations, labels := maps.Clone(o.GetAnnotations()), maps.Clone(o.GetLabels())
 	if annotations == nil {

@@ -24,8 +24,8 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 	return step.Done(), nil
 }
 
-// seal removes the keys from the Secret of the rotation, and the label of the Cluster: what has the label goes with it, but this Secret stays
-// as long as the rotation.
+// seal removes the keys from the Secret of the rotation, and the label of the Cluster: what has the label goes with it, but this Secret
+// stays as long as the rotation.
 func (c *Controller) seal(ctx context.Context, s *scope) error {
 	err := c.Patch(ctx, s.own, func() {
 		delete(s.own.Labels, clusterv1.ClusterNameLabel)
