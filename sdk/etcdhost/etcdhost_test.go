@@ -81,7 +81,6 @@ func TestKilled(t *testing.T) {
 	write := func(path, content string) {
 		t.Helper()
 		path = filepath.Join(root, path)
-		//nolint:gosec // some are programs
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o700)); err != nil {
 			t.Fatal(err)
 		}

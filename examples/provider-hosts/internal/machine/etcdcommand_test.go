@@ -78,11 +78,12 @@ func TestEtcdCommand(t *testing.T) {
 			})
 			got, result := answered(t, w, obj)
 			want := fleetv1.EtcdAnswer{UID: "u.1", Command: tc.command}
-			if tc.answered == "" {
+			switch {
+			case tc.answered == "":
 				want.Member = alone
-			} else if strings.Contains(got.Error, tc.answered) {
+			case strings.Contains(got.Error, tc.answered):
 				want.Error = got.Error
-			} else {
+			default:
 				want.Error = tc.answered
 			}
 			if diff := cmp.Diff(want, *got); diff != "" {
