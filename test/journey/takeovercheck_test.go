@@ -64,8 +64,9 @@ func TestTakeoverCheck(t *testing.T) {
 }
 
 // TestTakeoverCheckOfV17 checks a management cluster with the definitions, arguments and certificates of v1.7, which convert by webhooks, with
-// workload clusters and without.
+// workload clusters and without. Each change runs TestTakeoverCheck.
 func TestTakeoverCheckOfV17(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	_, s := newPublished(t, shared.Management(t).Tools)
 	w, storage := s.stoppedAtRest()
