@@ -23,6 +23,10 @@ const (
 	ControlPlaneRecoveryKind = "ControlPlaneRecovery"
 	// CertificateAuthorityRotationKind is the kind of CertificateAuthorityRotation.
 	CertificateAuthorityRotationKind = "CertificateAuthorityRotation"
+	// ClusterRolloutKind is the kind of ClusterRollout.
+	ClusterRolloutKind = "ClusterRollout"
+	// ClusterRolloutStrategyKind is the kind of ClusterRolloutStrategy.
+	ClusterRolloutStrategyKind = "ClusterRolloutStrategy"
 )
 
 // AddToScheme registers the kinds of this package, and their lists, in the scheme.
@@ -38,6 +42,8 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&ControlPlaneRestore{}, &ControlPlaneRestoreList{},
 		&ControlPlaneRecovery{}, &ControlPlaneRecoveryList{},
 		&CertificateAuthorityRotation{}, &CertificateAuthorityRotationList{},
+		&ClusterRollout{}, &ClusterRolloutList{},
+		&ClusterRolloutStrategy{}, &ClusterRolloutStrategyList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
