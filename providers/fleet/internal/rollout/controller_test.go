@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,12 +173,15 @@ func unhealthy(name string) *clusterv1.Cluster {
 	return c
 }
 
-// TestKilled kills the process at each of its writes, before and after it takes effect.
+// TestKilled kills the process at its writes, before and after they take effect: at each in soak, at some in CI.
 func TestKilled(t *testing.T) {
 	reference := newWorld(t, fleet()...)
 	reference.run(t, enough)
 	writes := len(reference.Writes)
 	for n := range writes {
+		if n%3 != 0 && !testenv.Soaks() {
+			continue
+		}
 		for _, lose := range []bool{false, true} {
 			w := newWorld(t, fleet()...)
 			seen, dead := 0, false
@@ -234,6 +238,40 @@ func TestStaleCache(t *testing.T) {
 				t.Errorf("it says %q; up to %d Clusters were in change", got, w.most)
 			}
 		})
+	}
+}
+
+// TestStalePauses: in the cache of the successor, the Clusters that its predecessor has changed are still paused, so that others would be next.
+func TestStalePauses(t *testing.T) {
+	w := newWorld(t, newRollout(), newCluster("b"), newCluster("c"), newCluster("d"), newCluster("e"))
+	pause := func(paused bool) {
+		all := w.clusters(t)
+		slices.SortFunc(all, func(a, b clusterv1.Cluster) int { return rolloutplan.Order(a.UID, b.UID) })
+		for _, c := range all[:2] {
+			c.Spec.Paused = ptr.To(paused)
+			testenv.Must(t, w.Update(t.Context(), &c))
+		}
+	}
+	w.edit(t, func(s *fleetv1.ClusterRolloutSpec) { s.Paused = ptr.To(true) })
+	pause(true)
+	w.run(t, 5)
+	w.edit(t, func(s *fleetv1.ClusterRolloutSpec) { s.Paused = ptr.To(false) })
+	w.Cache.Freeze(&clusterv1.ClusterList{})
+	successor := w.Cache
+	w.Cache = w.NewCache()
+	pause(false)
+	w.restart()
+	w.run(t, 2)
+	w.Cache = successor
+	w.restart()
+	w.run(t, 2)
+	if w.most != 2 {
+		t.Errorf("%d Clusters were in change at the same time, want 2: %s", w.most, w.states(t))
+	}
+	w.Cache.Thaw()
+	w.run(t, enough)
+	if got := w.said(t); got != "Completed: 4 Clusters changed" || w.most > 2 {
+		t.Errorf("it says %q; up to %d Clusters were in change", got, w.most)
 	}
 }
 
