@@ -275,6 +275,22 @@ func TestStalePauses(t *testing.T) {
 	}
 }
 
+// TestSlowCache: a cache that has not shown what the process has written itself does not make it begin more.
+func TestSlowCache(t *testing.T) {
+	w := newWorld(t, newRollout(), newCluster("b"), newCluster("c"), newCluster("d"), newCluster("e"))
+	w.run(t, 2)
+	w.Cache.Freeze(&clusterv1.ClusterList{})
+	w.run(t, 6)
+	if w.most > 2 {
+		t.Errorf("%d Clusters were in change at the same time, want 2: %s", w.most, w.states(t))
+	}
+	w.Cache.Thaw()
+	w.run(t, enough)
+	if got := w.said(t); got != "Completed: 4 Clusters changed" || w.most > 2 {
+		t.Errorf("it says %q; up to %d Clusters were in change", got, w.most)
+	}
+}
+
 // TestRetry: a user mends what was wrong, and tries again.
 func TestRetry(t *testing.T) {
 	w := newWorld(t, newRollout(), newCluster("bad", "canary"), newCluster("b"))

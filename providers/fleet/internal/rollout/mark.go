@@ -30,6 +30,6 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 		}
 		written = append(written, cluster)
 	}
-	c.AwaitVisible(ctx, written...)
+	c.await(ctx, s, written)
 	return step.Done(), errors.Join(errs...)
 }

@@ -102,7 +102,7 @@ func (s *scope) stages(fixed bool) (map[types.UID]string, error) {
 // enter plans Clusters until all have an entry, or some time has passed. It reports whether all have one.
 func (c *Controller) enter(ctx context.Context, s *scope, key string, stages map[types.UID]string, fixed bool) (bool, error) {
 	var written []client.Object
-	defer func() { c.AwaitVisible(ctx, written...) }()
+	defer func() { c.await(ctx, s, written) }()
 	for i, m := range s.members {
 		if e := m.entry; e != nil && (fixed || e.Plan == key && e.Stage == stages[m.cluster.UID] || e.Previous != nil) {
 			continue

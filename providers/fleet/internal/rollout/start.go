@@ -44,7 +44,7 @@ func (c *Controller) start(ctx context.Context, s *scope) (step.Result, error) {
 		}
 		written = append(written, cluster)
 	}
-	c.AwaitVisible(ctx, written...)
+	c.await(ctx, s, written)
 	return step.Done(), errors.Join(errs...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
@@ -45,4 +46,17 @@ func (c *Controller) write(
 		return nil, fmt.Errorf("writing Cluster %s: %w", cached.Name, err)
 	}
 	return cluster, nil
+}
+
+// await waits until the cache shows Clusters that were written. If it does not soon, the next reconcile compares it with the API server.
+func (c *Controller) await(ctx context.Context, s *scope, written []client.Object) {
+	c.AwaitVisible(ctx, written...)
+	for _, obj := range written {
+		cached := &clusterv1.Cluster{}
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(obj), cached)
+		if err != nil || cached.Annotations[fleetv1.RolloutAnnotation] != obj.GetAnnotations()[fleetv1.RolloutAnnotation] {
+			c.current.Delete(s.id())
+			return
+		}
+	}
 }
