@@ -18,6 +18,9 @@ import (
 func (w *World) affected(
 	ctx context.Context, namespace string, input []*unstructured.Unstructured,
 ) (classes, clusters []client.ObjectKey, err error) {
+	if cluster, only := onlyCluster(input); only {
+		return nil, w.withTopology(ctx, cluster), nil
+	}
 	given := sets.New[string]()
 	for _, u := range input {
 		given.Insert(u.GetKind() + "/" + u.GetName())
@@ -47,6 +50,23 @@ func (w *World) affected(
 		}
 	}
 	return classes, clusters, nil
+}
+
+// onlyCluster returns the Cluster of an input that has nothing else.
+func onlyCluster(input []*unstructured.Unstructured) (client.ObjectKey, bool) {
+	if len(input) != 1 || input[0].GetKind() != clusterKind || input[0].GroupVersionKind().Group != clusterv1.GroupVersion.Group {
+		return client.ObjectKey{}, false
+	}
+	return client.ObjectKeyFromObject(input[0]), true
+}
+
+// withTopology returns the key of a Cluster in this world if it has a topology.
+func (w *World) withTopology(ctx context.Context, key client.ObjectKey) []client.ObjectKey {
+	cluster := &clusterv1.Cluster{}
+	if err := w.Get(ctx, key, cluster); err != nil || !cluster.Spec.Topology.IsDefined() {
+		return nil
+	}
+	return []client.ObjectKey{key}
 }
 
 // users returns the Clusters that may be affected: of all namespaces if classes are, unless the user may not list them.

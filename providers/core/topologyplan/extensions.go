@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
@@ -32,17 +33,17 @@ type extensions struct {
 }
 
 // newExtensions returns the extensions of the ExtensionConfigs in a world.
-func newExtensions(world *World, in Input) (*extensions, error) {
+func newExtensions(reader client.Reader, in Input) (*extensions, error) {
 	catalog := runtimecatalog.New()
 	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
 		return nil, err
 	}
 	caller := wire.NewCaller(wire.Options{UserAgent: in.UserAgent, Dial: in.Dial, Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}})
-	client, err := extension.New(extension.Options{Reader: world, Catalog: catalog, Caller: caller})
+	calling, err := extension.New(extension.Options{Reader: reader, Catalog: catalog, Caller: caller})
 	if err != nil {
 		return nil, err
 	}
-	out := &extensions{client: client}
+	out := &extensions{client: calling}
 	calls := mutation.New(out.client, clock.RealClock{})
 	out.patches, out.upgrades = reachable{calls}, calls
 	if in.SkipExtensions {
@@ -72,8 +73,8 @@ func skippable(err error) error {
 	if failed, ok := errors.AsType[*wire.Error](err); ok {
 		err = fmt.Errorf("%w (%s)", err, failed.Detail()) // Conditions omit details that change; a terminal does not.
 	}
-	return fmt.Errorf("%w: extensions are called from the machine of this command, those behind a Service through the API server; "+
-		"use --skip-extensions to plan without their patches", err)
+	return &ExtensionError{fmt.Errorf("%w: extensions are called from the machine of this command, those behind a Service through the API server; "+
+		"use --skip-extensions to plan without their patches", err)}
 }
 
 // skipped is an extension without patches.

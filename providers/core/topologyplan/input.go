@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/uuid"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -246,19 +248,53 @@ func (i intake) addCluster(ctx context.Context, live, merged *unstructured.Unstr
 	if err := decode(merged, cluster); err != nil {
 		return err
 	}
-	hooks, err := webhook.NewCluster(webhook.Options{
-		Reader: i, ClusterTopology: true, ClusterTopologyWorkerVersionPinning: true, MachineTaintPropagation: true,
-		Object: external.Reader{Client: i, Versions: contract.APIVersions{Reader: i}}.Object,
-	})
+	hooks, err := newHooks(i)
 	if err != nil {
 		return err
 	}
+	if live == nil {
+		return i.update(ctx, hooks, nil, cluster)
+	}
+	if err := into(live, old); err != nil {
+		return err
+	}
+	return i.update(ctx, hooks, old, cluster)
+}
+
+// newHooks returns the webhooks of Clusters.
+func newHooks(reader client.Reader) (*webhook.Cluster, error) {
+	return webhook.NewCluster(webhook.Options{
+		Reader: reader, ClusterTopology: true, ClusterTopologyWorkerVersionPinning: true, MachineTaintPropagation: true,
+		Object: objectsOf(reader), Clock: impatient{},
+	})
+}
+
+// objectsOf returns the function that reads the object of a reference.
+func objectsOf(
+	reader client.Reader,
+) func(ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, namespace string) (contract.Object, error) {
+	return external.Reader{Client: reader, Versions: contract.APIVersions{Reader: reader}}.Object
+}
+
+// impatient is a clock for a world, in which nothing happens by waiting.
+type impatient struct{ clock.RealClock }
+
+// After implements clock.Clock.
+func (impatient) After(time.Duration) <-chan time.Time {
+	passed := make(chan time.Time)
+	close(passed)
+	return passed
+}
+
+// update adds a Cluster that is updated, or created if old is nil.
+func (i intake) update(ctx context.Context, hooks *webhook.Cluster, old, cluster *clusterv1.Cluster) error {
 	if err := hooks.Default(ctx, cluster); err != nil {
 		return err
 	}
-	if live == nil {
+	var err error
+	if old == nil {
 		_, err = hooks.ValidateCreate(ctx, cluster)
-	} else if err = into(live, old); err == nil {
+	} else {
 		_, err = hooks.ValidateUpdate(ctx, old, cluster)
 	}
 	if err != nil {

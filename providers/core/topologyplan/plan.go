@@ -158,7 +158,7 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 	}
 	in.Namespace = plan.Cluster.Namespace
 	p := &prediction{World: world, Input: in, plan: plan}
-	if p.extensions, err = newExtensions(world, in); err != nil {
+	if p.common, err = newCommon(world, in); err != nil {
 		return nil, err
 	}
 	return plan, p.run(ctx)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -29,9 +30,8 @@ const maxRounds = 1000
 type prediction struct {
 	*World
 	Input
-	plan       *Plan
-	extensions *extensions
-	schemas    *ssa.Schemas
+	common
+	plan *Plan
 	// replaced are the Machines that a rollout of an earlier round has replaced.
 	replaced map[string]bool
 }
@@ -39,12 +39,12 @@ type prediction struct {
 // run adds rounds until nothing changes. A first round without changes completes the rollouts that are already in progress: more may
 // follow from them.
 func (p *prediction) run(ctx context.Context) error {
-	p.schemas, p.replaced = ssa.NewSchemas(p.World, p.World), map[string]bool{}
+	p.replaced = map[string]bool{}
 	var first Round
 	for i := range maxRounds {
 		round, waiting, err := p.round(ctx)
 		if err != nil {
-			return fmt.Errorf("planning Cluster %s: %w", p.plan.Cluster, err)
+			return fmt.Errorf("planning Cluster %s: %w", p.plan.Cluster, typed(err))
 		}
 		p.plan.Waiting = waiting
 		switch {
@@ -116,7 +116,7 @@ func (p *prediction) planner(applier *ssa.Applier, hooks plan.Hooks) *plan.Plann
 	return &plan.Planner{
 		Reader:   p.World,
 		External: external.Reader{Client: p.World, Versions: contract.APIVersions{Reader: p.World}},
-		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: plan.NewClasses(p.extensions.patches),
+		Compare:  comparer{Applier: applier, offline: p.Live == nil, undryable: p.undryable}, Classes: p.classes,
 		Hooks: hooks, Upgrades: p.extensions.upgrades,
 	}
 }
@@ -261,13 +261,20 @@ func inCluster(name string) client.MatchingLabels {
 // comparer asks the API server in a dry run only about objects that it has.
 type comparer struct {
 	*ssa.Applier
-	offline bool
+	offline   bool
+	undryable *kindSet
 }
 
 // Unchanged implements plan.Comparer.
 func (c comparer) Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (bool, error) {
-	if c.offline || live.GetResourceVersion() == "" {
+	kind := live.GroupVersionKind().GroupKind()
+	if c.offline || live.GetResourceVersion() == "" || c.undryable != nil && c.undryable.has(kind) {
 		return false, nil
 	}
-	return c.Applier.Unchanged(ctx, live, desired, opts...)
+	same, err := c.Applier.Unchanged(ctx, live, desired, opts...)
+	if apierrors.IsForbidden(err) && c.undryable != nil {
+		c.undryable.add(kind)
+		return false, nil
+	}
+	return same, err
 }

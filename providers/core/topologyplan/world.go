@@ -10,7 +10,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,8 +33,10 @@ type World struct {
 	objects map[identity]*unstructured.Unstructured
 	// listed are the lists that have been read from live.
 	listed map[string]bool
-	// denied is the error of the last object that the user may not read.
-	denied error
+	// denied is the error of the last object that the user may not read, failed that of the last one that could not be read.
+	denied, failed error
+	// metadataApart makes the metadata of CustomResourceDefinitions be read without the rest.
+	metadataApart bool
 }
 
 // identity identifies an object. Its kind has no version if objects of this kind can be converted.
@@ -52,11 +56,20 @@ var _ client.Reader = &World{}
 
 // NewWorld returns a world with the objects that live reads. If it is nil, there are none.
 func NewWorld(live client.Reader) (*World, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme), runtimev1.AddToScheme(scheme)); err != nil {
+	scheme, err := newScheme()
+	if err != nil {
 		return nil, err
 	}
-	return &World{scheme: scheme, live: live, objects: map[identity]*unstructured.Unstructured{}, listed: map[string]bool{}}, nil
+	return worldOf(scheme, live), nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clusterv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme), runtimev1.AddToScheme(scheme))
+}
+
+func worldOf(scheme *runtime.Scheme, live client.Reader) *World {
+	return &World{scheme: scheme, live: live, objects: map[identity]*unstructured.Unstructured{}, listed: map[string]bool{}}
 }
 
 func identityOf(u *unstructured.Unstructured) identity {
@@ -87,6 +100,9 @@ func (w *World) Remove(u *unstructured.Unstructured) { w.objects[identityOf(u)] 
 
 // Get implements client.Reader.
 func (w *World) Get(ctx context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if done, err := w.apart(ctx, key, obj); done || err != nil {
+		return err
+	}
 	kind, err := apiutil.GVKForObject(obj, w.scheme)
 	if err != nil {
 		return err
@@ -106,9 +122,7 @@ func (w *World) get(ctx context.Context, kind schema.GroupVersionKind, key clien
 		u = &unstructured.Unstructured{}
 		u.SetGroupVersionKind(kind)
 		err := w.live.Get(ctx, key, u)
-		if apierrors.IsForbidden(err) {
-			w.denied = err
-		}
+		w.note(err)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
@@ -126,11 +140,15 @@ func (w *World) get(ctx context.Context, kind schema.GroupVersionKind, key clien
 
 // into converts an object into another one of the same kind.
 func into(u *unstructured.Unstructured, obj runtime.Object) error {
-	if out, ok := obj.(*unstructured.Unstructured); ok {
+	content := u.Object
+	switch out := obj.(type) {
+	case *unstructured.Unstructured:
 		u.DeepCopyInto(out)
 		return nil
+	case *metav1.PartialObjectMetadata:
+		content = map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "metadata": content["metadata"]}
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(runtime.DeepCopyJSON(u.Object), obj); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(runtime.DeepCopyJSON(content), obj); err != nil {
 		return fmt.Errorf("decoding %s %s/%s: %w", u.GetKind(), u.GetNamespace(), u.GetName(), err)
 	}
 	return nil
@@ -149,11 +167,7 @@ func (w *World) List(ctx context.Context, list client.ObjectList, opts ...client
 		return err
 	}
 	var found []runtime.Object
-	for _, u := range w.sorted() {
-		sameKind := newIdentity(u.GroupVersionKind(), client.ObjectKey{}) == newIdentity(kind, client.ObjectKey{})
-		if !sameKind || o.Namespace != "" && u.GetNamespace() != o.Namespace {
-			continue
-		}
+	for _, u := range w.ofKind(kind, o.Namespace) {
 		if u, err = conversion.Shared().In(ctx, kind.Version, u); err != nil {
 			return err
 		}
@@ -187,28 +201,39 @@ func (w *World) item(kind schema.GroupVersionKind, u *unstructured.Unstructured)
 
 // readList reads a list from live. Objects that are known already stay as they are.
 func (w *World) readList(ctx context.Context, kind schema.GroupVersionKind, o client.ListOptions) error {
-	selector := ""
-	if o.LabelSelector != nil {
-		selector = o.LabelSelector.String()
-	}
-	name := strings.Join([]string{kind.String(), o.Namespace, selector}, "|")
+	selector := ofCluster(o.LabelSelector)
+	name := strings.Join([]string{kind.String(), o.Namespace, selector.String()}, "|")
 	if w.live == nil || w.listed[name] {
 		return nil
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := w.live.List(ctx, list, client.InNamespace(o.Namespace), client.MatchingLabelsSelector{Selector: o.LabelSelector}); err != nil {
+	if err := w.live.List(ctx, list, client.InNamespace(o.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		w.note(err)
 		return err
 	}
 	for i := range list.Items {
 		u := &list.Items[i]
-		u.SetGroupVersionKind(kind)
+		if u.GroupVersionKind() != kind {
+			u.SetGroupVersionKind(kind)
+		}
 		if _, known := w.objects[identityOf(u)]; !known {
 			w.objects[identityOf(u)] = u
 		}
 	}
 	w.listed[name] = true
 	return nil
+}
+
+// ofCluster returns a selector of all objects of a Cluster in place of one for a part of them: other parts are needed, too.
+func ofCluster(selector labels.Selector) labels.Selector {
+	if selector == nil {
+		return labels.Everything()
+	}
+	if name, ok := selector.RequiresExactMatch(clusterv1.ClusterNameLabel); ok {
+		return labels.SelectorFromSet(labels.Set{clusterv1.ClusterNameLabel: name})
+	}
+	return selector
 }
 
 func selects(o client.ListOptions, u *unstructured.Unstructured) (bool, error) {
@@ -227,6 +252,19 @@ func selects(o client.ListOptions, u *unstructured.Unstructured) (bool, error) {
 		return false, err
 	}
 	return slices.Contains(classes.ClassOf(cluster), class), nil
+}
+
+// ofKind returns the objects of a kind, in all namespaces if the namespace is empty, by namespace and name.
+func (w *World) ofKind(kind schema.GroupVersionKind, namespace string) []*unstructured.Unstructured {
+	kind = newIdentity(kind, client.ObjectKey{}).kind
+	var found []*unstructured.Unstructured
+	for id, u := range w.objects {
+		if u != nil && id.kind == kind && (namespace == "" || id.key.Namespace == namespace) {
+			found = append(found, u)
+		}
+	}
+	slices.SortFunc(found, byKindAndName)
+	return found
 }
 
 // sorted returns all objects by kind, namespace and name.

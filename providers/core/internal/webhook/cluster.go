@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-cluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusters,versions=v1beta1;v1beta2,name=default.cluster.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -38,6 +39,15 @@ func NewCluster(o Options) (*Cluster, error) {
 		o.Clock = clock.RealClock{}
 	}
 	return &Cluster{options: o, definitions: classes.NewMemo[*variables.Definitions](maxClasses)}, nil
+}
+
+// Reading returns a Webhook with the same cache that reads other objects.
+func (w *Cluster) Reading(
+	reader client.Reader, object func(context.Context, *clusterv1.ContractVersionedObjectReference, string) (contract.Object, error),
+) *Cluster {
+	out := *w
+	out.options.Reader, out.options.Object = reader, object
+	return &out
 }
 
 // compiled returns the compiled variables of a class.

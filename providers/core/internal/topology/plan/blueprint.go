@@ -16,8 +16,9 @@ import (
 // ClassNotReconciledError means that a ClusterClass does not exist or is not reconciled yet. An event of the class triggers
 // the next reconcile.
 type ClassNotReconciledError struct {
-	// Class is its namespace and name.
-	Class string
+	// Class is its namespace and name, Missing is set if it does not exist.
+	Class   string
+	Missing bool
 	// Reason is why it is unusable.
 	Reason error
 }
@@ -34,7 +35,9 @@ func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clust
 	err := p.Reader.Get(ctx, key, class)
 	if apierrors.IsNotFound(err) {
 		// A Cluster may be created before its class.
-		return nil, &ClassNotReconciledError{Class: key.String(), Reason: fmt.Errorf("ClusterClass %s does not exist", key)}
+		return nil, &ClassNotReconciledError{
+			Class: key.String(), Missing: true, Reason: fmt.Errorf("ClusterClass %s does not exist", key),
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading ClusterClass %s: %w", key, err)

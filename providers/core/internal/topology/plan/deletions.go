@@ -13,6 +13,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
@@ -129,7 +130,7 @@ func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.Workers) 
 		return nil, nil
 	}
 	sets := &clusterv1.MachineSetList{}
-	if err := c.Reader.List(ctx, sets, client.InNamespace(current.Namespace),
+	if err := c.Reader.List(ctx, sets, ownership.InCluster(current.Namespace, c.cluster.Name),
 		client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: current.Name}); err != nil {
 		return nil, fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", current.Name, err)
 	}
