@@ -18,12 +18,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-const (
-	// maxReason is how long a reason in an entry may be.
-	maxReason = 256
-	// maxExamples is how many Clusters status.plan names.
-	maxExamples = 10
-)
+// maxReason is how long a reason in an entry may be.
+const maxReason = 256
 
 // plan gives each selected Cluster an entry with its stage, and with what the change does to it. When all have one, the plan gets its hash.
 func (c *Controller) plan(ctx context.Context, s *scope) (step.Result, error) {
@@ -150,37 +146,20 @@ func (c *Controller) planOne(ctx context.Context, s *scope, cached *clusterv1.Cl
 
 // complete records the plan. Its annotation is in the API server before the first Cluster is changed.
 func (s *scope) complete() (step.Result, error) {
-	var planned []rolloutplan.Planned
-	plan := &fleetv1.RolloutPlan{Attempt: attempt(s.rollout), Class: s.class, Irreversible: rolloutplan.Irreversible(&s.rollout.Spec.Change)}
-	var unchanged, inPlace, replacing, machines, forbidden, unknown int32
+	var outcomes []rolloutplan.Outcome
 	for _, m := range s.members {
-		e := m.entry
-		planned = append(planned, rolloutplan.Planned{UID: m.cluster.UID, Stage: e.Stage, Effect: e.Effect, Machines: e.Machines})
-		machines += e.Machines
-		switch e.Effect {
-		case fleetv1.RolloutUnchanged:
-			unchanged++
-		case fleetv1.RolloutInPlace:
-			inPlace++
-		case fleetv1.RolloutReplacing:
-			replacing++
-		case fleetv1.RolloutForbidden:
-			forbidden++
-		case fleetv1.RolloutUnknown:
-			unknown++
-		}
-		if e.Reason != "" && len(plan.Examples) < maxExamples {
-			plan.Examples = append(plan.Examples, fleetv1.RolloutExample{Cluster: m.cluster.Name, Reason: e.Reason})
-		}
+		outcomes = append(outcomes, rolloutplan.Outcome{
+			Cluster: m.cluster.Name, UID: m.cluster.UID, Stage: m.entry.Stage,
+			Effect: rolloutplan.Effect{Effect: m.entry.Effect, Machines: m.entry.Machines, Reason: m.entry.Reason},
+		})
 	}
-	hash, err := rolloutplan.Hash(&s.rollout.Spec.Change, s.class, planned)
+	plan, err := rolloutplan.Summary(&s.rollout.Spec.Change, s.class, outcomes)
 	if err != nil {
 		return step.Result{}, err
 	}
-	plan.Hash, plan.Clusters, plan.Unchanged, plan.InPlace = hash, ptr.To(int32(len(planned))), &unchanged, &inPlace
-	plan.Replacing, plan.Machines, plan.Forbidden, plan.Unknown = &replacing, &machines, &forbidden, &unknown
+	plan.Attempt = attempt(s.rollout)
 	s.rollout.Status.Plan, s.rollout.Status.Strategy = plan, s.strategy.DeepCopy()
-	annotate(s.rollout, fleetv1.RolloutPlanAnnotation, hash)
+	annotate(s.rollout, fleetv1.RolloutPlanAnnotation, plan.Hash)
 	return step.Checkpoint(), nil
 }
 
