@@ -142,7 +142,7 @@ func (v *vault) owned(name, class string) {
 		"spec":     map[string]any{"topology": map[string]any{"class": class, "version": "v1.30.5"}},
 	}}
 	apply := client.ApplyConfigurationFromUnstructured(u)
-	testenv.Must(v.t, v.World.api().Apply(v.t.Context(), apply, client.FieldOwner("gitops")))
+	testenv.Must(v.t, v.World.Client.Apply(v.t.Context(), apply, client.FieldOwner("gitops")))
 }
 
 // labelled adds a label to the workers of a class, which is changed in place.
