@@ -137,6 +137,8 @@ const (
 	OperationRefusedReason = "Refused"
 	// OperationWaitingReason: a step waits for what the message says.
 	OperationWaitingReason = "Waiting"
+	// OperationPausedReason: users have paused it; the message says what comes next.
+	OperationPausedReason = "Paused"
 	// OperationRunningReason: a step is being taken.
 	OperationRunningReason = "Running"
 	// OperationFailedReason: it cannot succeed.
