@@ -106,6 +106,10 @@ type CertificateAuthorityRotationStatus struct {
 	// +optional
 	Phase OperationPhase `json:"phase,omitempty"`
 
+	// completionTime is when it has succeeded or failed.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
 	// steps are the steps: TrustBoth, Reissue and DropOld. A step that has a completionTime is not taken again.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
