@@ -181,10 +181,12 @@ type ControlPlaneRecoveryStatus struct {
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Name of the Cluster"
 // +kubebuilder:printcolumn:name="Survivor",type="string",JSONPath=".spec.survivor",description="Machine whose etcd member survives"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="Pending, Running, Completed or Failed"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Completed\")].reason",description="Why it has not completed"
-// +kubebuilder:printcolumn:name="Quorum lost",type="date",JSONPath=".status.quorumLostTime",description="Time since the quorum is lost"
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Completed\")].message",description="What it waits for",priority=10
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Completed")].reason`,description="Reason of the condition Completed"
+// +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.steps[-1:].name",description="The latest step"
+// +kubebuilder:printcolumn:name="Completed",type="date",JSONPath=".status.completionTime",description="Time since completion"
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=`.status.conditions[?(@.type=="Completed")].message`,description="Message of the condition Completed",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation",priority=10
+// +kubebuilder:printcolumn:name="Quorum lost",type="date",JSONPath=".status.quorumLostTime",description="Time since the quorum is lost",priority=10
 
 // ControlPlaneRecovery gives a control plane that has lost the quorum of its etcd a new one, made of one member that survives. What that
 // member does not have is lost, and the other Machines of the control plane are deleted. Without spec.confirm, it only reports.
