@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests: unit, compatibility, journeys with a real API server, and a sample of faults. Journeys, which mostly wait, and then other tests
-# of whole clusters run beside the other packages of the root module and the other modules, one at a time each, so that 2 cores are busy, and
-# requests still get their answers in time. All run, even if some fail.
+# of whole clusters run beside the other packages of the root module and the other modules, one at a time each, so that 2 cores are busy,
+# and requests still get their answers in time. All run, even if some fail.
 set -uom pipefail # -m: what runs in the background is a process group, which can be ended as a whole.
 cd "$(dirname "$0")/.."
 export CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_KUBEADM=1
