@@ -139,7 +139,9 @@ func TestRestoreClone(t *testing.T) {
 	before := clone.Snapshot()
 	// Otherwise the health check of the class may replace it first: its Node is not in the backup.
 	worker := before.Workers()[0]
-	clone.update(&worker, func() { metav1.SetMetaDataAnnotation(&worker.ObjectMeta, clusterv1.MachineSkipRemediationAnnotation, "") })
+	clone.update(&worker, func() {
+		metav1.SetMetaDataAnnotation(&worker.ObjectMeta, clusterv1.MachineSkipRemediationAnnotation, "")
+	})
 	if r := v.clusterctl("restore", clone.Name, "--from", b.Name, "--yes", "--accept-other-cluster"); r.Failed ||
 		!strings.Contains(r.Err, worker.Name) {
 		t.Fatal(r)
