@@ -384,7 +384,7 @@ func (e *Endpoint) trusted() *identity {
 }
 
 // trusts returns the credentials of the API server behind a connection: those of its machine, or the cluster's current ones. It is nil if
-// that server has stopped: another one, which may trust other CAs, does not answer instead.
+// that server has stopped: another one, which may trust other CAs, must not respond instead.
 func (e *Endpoint) trusts(c *conn) *identity {
 	server := c.server.Load()
 	e.mu.RLock()
