@@ -20,7 +20,7 @@
 // infrastructure is gone. With few members, that one would be needed for the quorum. kubeadm uses its bootstrap token first, to read
 // the configuration of the cluster; then it pulls images, and joins etcd with certificates that it has issued itself. So the token
 // is revoked, and the Machine is held for another while in which a member that joins nevertheless is seen, and removed while it still runs
-// (join.go). That is only for Machines whose Nodes kubeadm has not labeled, which it does after it has joined etcd, and only if etcd
+// (join.go). That is only for Machines without a Pod of etcd, which kubeadm starts after it has added the member, and only if etcd
 // would have no quorum with one more member that does not run: with three healthy members, nothing is waited for. The bootstrap
 // provider does not create the token again for a Machine that is being deleted.
 package membership

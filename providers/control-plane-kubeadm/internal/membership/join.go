@@ -58,10 +58,10 @@ func (s State) revokeToken(ctx context.Context, m *snapshot.Machine) (existed bo
 	return s.Workload.RevokeToken(ctx, kubeadm.TokenIDOf(m.Config))
 }
 
-// mayJoin reports whether kubeadm may be about to add an etcd member for the Machine. It has done so when its Node has the label of control
-// planes, and cannot before there is bootstrap data.
+// mayJoin reports whether kubeadm may be about to add an etcd member for the Machine. It has done so if there is the Pod of etcd, whose
+// manifest it writes then, and cannot before there is bootstrap data.
 func (s State) mayJoin(m *snapshot.Machine) bool {
-	return s.Observed.Nodes[m.Node()] == nil && m.Spec.Bootstrap.DataSecretName != nil
+	return s.Observed.Pods["etcd-"+m.Node()] == nil && m.Spec.Bootstrap.DataSecretName != nil
 }
 
 // leavingJoiners returns the number of Machines that are being deleted and may still join.

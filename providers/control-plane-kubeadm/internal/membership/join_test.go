@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	clocktesting "k8s.io/utils/clock/testing"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -37,10 +37,9 @@ func join(t *testing.T) *joining {
 	b, f := three(t)
 	config := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{UID: "config-of-c"}}
 	j := &joining{bench: b, f: f, config: config, token: kubeadm.TokenIDOf(config)}
-	f.Gone("c")
 	delete(f.Members, "c")
+	f.Gone("c")
 	f.Tokens = map[string]bool{j.token: true, "others": true}
-	f.QuorumLost = nil
 	b.UpdateStatus(t, "c", func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{} })
 	b.Update(t, "c", func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = ptr.To("data") })
 	b.Deleted(t, "c")
@@ -52,8 +51,8 @@ func join(t *testing.T) *joining {
 // alone leaves a as the only Machine with an etcd member.
 func (j *joining) alone(t *testing.T) {
 	t.Helper()
-	j.f.Gone("b")
 	delete(j.f.Members, "b")
+	j.f.Gone("b")
 	j.Update(t, "b", func(m *clusterv1.Machine) { m.OwnerReferences[0].UID = "other" })
 }
 
@@ -124,13 +123,13 @@ func TestAMachineThatMayBeJoiningIsHeld(t *testing.T) {
 			j.alone(t)
 			j.Update(t, "c", func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = nil })
 		}}}},
-		{"its member was removed before an interruption", []step{{reason: "kubeadm has joined before it labeled the Node", happens: func(t *testing.T, j *joining) {
+		{"its member was removed before an interruption", []step{{reason: "its Pod shows that kubeadm has joined", happens: func(t *testing.T, j *joining) {
 			j.alone(t)
 			j.f.Boot("c")
 			delete(j.f.Members, "c")
 			j.UpdateStatus(t, "c", func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "c" })
 		}}}},
-		{"its Node is not labeled yet", []step{{
+		{"it has a Node, and no Pod of etcd", []step{{
 			reason: "kubeadm has not joined etcd yet", held: true, actions: []string{revoked},
 			happens: func(t *testing.T, j *joining) {
 				j.alone(t)
