@@ -76,7 +76,9 @@ func (c *Subject) keepsQuorum(healthy, unhealthy *clusterv1.Machine) {
 	testenv.Must(c.t, refused())
 	testenv.Must(c.t, c.Client.Delete(c.t.Context(), unhealthy, client.DryRunAll))
 	forced := healthy.DeepCopy()
-	c.update(forced, func() { metav1.SetMetaDataAnnotation(&forced.ObjectMeta, "controlplane.cluster.x-k8s.io/allow-quorum-loss", "") })
+	c.update(forced, func() {
+		metav1.SetMetaDataAnnotation(&forced.ObjectMeta, "controlplane.cluster.x-k8s.io/allow-quorum-loss", "")
+	})
 	testenv.Must(c.t, c.Client.Delete(c.t.Context(), forced, client.DryRunAll))
 	c.update(forced, func() { delete(forced.Annotations, "controlplane.cluster.x-k8s.io/allow-quorum-loss") })
 }
