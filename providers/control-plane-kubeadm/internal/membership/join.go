@@ -46,7 +46,8 @@ func (r *Remover) exclude(ctx context.Context, state State, m *snapshot.Machine)
 		}
 		r.joins.begin(state.KCP.UID, m.UID, r.Clock.Now())
 	}
-	return fmt.Sprintf("%s to pass: its machine may be joining etcd, which would have no quorum if that machine was gone then", r.JoinTimeout), nil
+	return fmt.Sprintf("%s to pass: its machine may be joining etcd, which would have no quorum if that machine was gone then",
+		r.JoinTimeout), nil
 }
 
 // revokeToken deletes the bootstrap token of the machine, and reports whether it existed. It is unknown if the KubeadmConfig is gone: then

@@ -38,8 +38,8 @@ const (
 // cannot decide, it allows: the pre-terminate hook of the Machine protects etcd in any case, and users must be able to delete
 // Machines when something is wrong.
 //
-// It checks requests of users. Not checked are those of programs that have checked more than this: Kubernetes' own controllers, which delete
-// Machines with their owners, and requests that are for one resource version, as those of the control plane controller are. Nor are
+// It checks requests of users. Not checked are those of programs that have checked more than this: Kubernetes' own controllers, which
+// delete Machines with their owners, and requests that are for one resource version, as those of the control plane controller are. Nor are
 // Machines checked whose control plane does not act: because it is being deleted, paused, moved, or held by an operation.
 type deletions struct {
 	reader client.Reader

@@ -1,6 +1,6 @@
-// Package webhook defaults and validates KubeadmControlPlanes, their scale subresource, and
-// KubeadmControlPlaneTemplates, and refuses to delete Machines whose etcd members are needed for the quorum. Rules for a KubeadmConfigSpec on its own are shared with the bootstrap provider:
-// providers/internal/kubeadm.
+// Package webhook defaults and validates KubeadmControlPlanes, their scale subresource, and KubeadmControlPlaneTemplates, and refuses
+// to delete Machines whose etcd members are needed for the quorum. Rules for a KubeadmConfigSpec on its own are shared with the bootstrap
+// provider: providers/internal/kubeadm.
 //
 //	controlplane.go  the control plane
 //	template.go      its template
