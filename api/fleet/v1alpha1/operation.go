@@ -20,7 +20,7 @@ const (
 	// an operation waits for the answer to the mode that it has set, and does not set the annotation again after it has removed it.
 	OperationObservedAnnotation = "fleet.cluster.x-k8s.io/operation-observed"
 	// OperatedAnnotation is set on the KubeadmControlPlane to the UID of the latest operation that has ended, in the write that removes
-	// OperationAnnotation. Names of Machines derive from it: hardware that an operation has given up may come back, and its kubelet would
+	// OperationAnnotation. Names of Machines derive from it: hardware that an operation has given up may start again, and its kubelet would
 	// register the Node of a new Machine of the same name.
 	OperatedAnnotation = "fleet.cluster.x-k8s.io/operated"
 	// RestoreDataAnnotation is set by the controller of a KubeadmControlPlane on the Machine that it creates in OperationModeRestore, and on

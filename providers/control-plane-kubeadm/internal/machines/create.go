@@ -143,7 +143,7 @@ func machineName(cp *snapshot.ControlPlane, restore *fleetv1.Operation) (string,
 		parts = append(parts, restored) // Machines may have the names that were next when the backup was made.
 	}
 	if operated := cp.KCP.Annotations[fleetv1.OperatedAnnotation]; operated != "" {
-		parts = append(parts, operated) // Hardware with the next name may have been given up, and come back.
+		parts = append(parts, operated) // Hardware with the next name may have been given up, and start again.
 	}
 	if restore != nil {
 		parts, uids = []string{string(cp.KCP.UID), restore.Kind, string(restore.UID)}, nil

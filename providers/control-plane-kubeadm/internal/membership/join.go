@@ -20,7 +20,7 @@ const DefaultJoinTimeout = 5 * time.Minute
 // by joining before its infrastructure is gone. It returns what that waits for.
 //
 // Nothing is done if etcd would keep its quorum even then: the member is removed later, because it has no Machine. Otherwise the
-// bootstrap token of the machine is revoked, so that kubeadm cannot begin to join any more. From then on a kubeadm that had used the token
+// bootstrap token of the machine is revoked, so that kubeadm cannot begin to join. From then on a kubeadm that had used the token
 // before, and has the certificates it needs to join etcd, gets JoinTimeout to do so; if it does, its member is removed first.
 // Only this process remembers when the token was revoked: another one begins anew.
 func (r *Remover) exclude(ctx context.Context, state State, m *snapshot.Machine) (why string, err error) {
@@ -51,7 +51,7 @@ func (r *Remover) exclude(ctx context.Context, state State, m *snapshot.Machine)
 }
 
 // revokeToken deletes the bootstrap token of the machine, and reports whether it existed. It is unknown if the KubeadmConfig is gone: then
-// nobody renews it.
+// it expires.
 func (s State) revokeToken(ctx context.Context, m *snapshot.Machine) (existed bool, err error) {
 	if m.Config == nil {
 		return false, nil
@@ -70,7 +70,7 @@ func (s State) leavingJoiners() int {
 	return len(slices.DeleteFunc(s.deleting(), func(m *snapshot.Machine) bool { return !s.mayJoin(m) }))
 }
 
-// joins remembers since when machines cannot begin to join any more: by the UIDs of their control planes and their own. Its zero value
+// joins remembers since when machines cannot begin to join: by the UIDs of their control planes and their own. Its zero value
 // remembers none.
 type joins struct {
 	mu    sync.Mutex

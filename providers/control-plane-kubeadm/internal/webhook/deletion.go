@@ -145,7 +145,7 @@ func (d *deletions) controlPlane(
 	_, paused := kcp.Annotations[clusterv1.PausedAnnotation]
 	if kcp.UID != owner.UID || kcp.DeletionTimestamp != nil || paused || err != nil || operation.Holds() ||
 		kubeadm.Defined(kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External) {
-		return nil, nil, nil //nolint:nilerr // An operation that cannot be read holds the control plane, too.
+		return nil, nil, nil // An operation that cannot be read holds the control plane, too.
 	}
 	cluster, err := snapshot.OwnerCluster(ctx, d.reader, kcp)
 	if err != nil || cluster == nil || cluster.DeletionTimestamp != nil || ptr.Deref(cluster.Spec.Paused, false) {

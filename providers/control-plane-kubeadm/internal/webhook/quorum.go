@@ -49,7 +49,7 @@ func refuse(machine string, members []member) string {
 	}
 	return fmt.Sprintf("etcd could lose its quorum: without the healthy member of Machine %s, %d of the %d members that stay would be "+
 		"healthy, and %d must be. The control plane has %d members (not healthy: %s; being deleted: %s). Wait until they are healthy, or "+
-		"delete a Machine that is not healthy, which is replaced. If more than half of the members are lost for good, use a ControlPlaneRecovery, or a "+
+		"delete a Machine that is not healthy, which is replaced. If more than half of the members are lost, use a ControlPlaneRecovery, or a "+
 		"ControlPlaneRestore, of the fleet provider. To delete this Machine nevertheless, set the annotation %s on it",
 		machine, healthy, staying, needed, len(members), listed(unhealthy), listed(leaving), controlplanev1.AllowQuorumLossAnnotation)
 }
