@@ -2,9 +2,7 @@ package kubeadm
 
 import (
 	"crypto/sha256"
-	"strings"
-
-	bootstraputil "k8s.io/cluster-bootstrap/token/util"
+	"regexp"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
@@ -17,6 +15,9 @@ const (
 	// tokenIDLength is the length of the public part of a token.
 	tokenIDLength = 6
 )
+
+// token matches a bootstrap token, and its public part.
+var token = regexp.MustCompile(`^([a-z0-9]{6})\.[a-z0-9]{16}$`)
 
 // TokenID derives the public part of a bootstrap token from a text.
 func TokenID(of string) string {
@@ -31,9 +32,8 @@ func TokenID(of string) string {
 // TokenIDOf returns the public part of the token with which the machine of a KubeadmConfig joins: of the token in its spec, which is a
 // user's, or that of an earlier version, or of the one that was created for it.
 func TokenIDOf(config *bootstrapv1.KubeadmConfig) string {
-	if token := config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token; bootstraputil.IsValidBootstrapToken(token) {
-		id, _, _ := strings.Cut(token, ".")
-		return id
+	if match := token.FindStringSubmatch(config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token); match != nil {
+		return match[1]
 	}
 	return TokenID(string(config.UID))
 }
