@@ -9,7 +9,7 @@ func TestRefuse(t *testing.T) {
 	// The syntax of a member: "a" is healthy, "a?" is not known to be, "a-" is being deleted.
 	parse := func(text string) []member {
 		var members []member
-		for _, word := range strings.Fields(text) {
+		for word := range strings.FieldsSeq(text) {
 			members = append(members, member{
 				Machine: strings.TrimRight(word, "?-"), Healthy: !strings.Contains(word, "?"), Leaving: strings.Contains(word, "-"),
 			})
