@@ -53,6 +53,9 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 			"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 		}
 	}
+	if p.Component == "control-plane-kubeadm" {
+		m.Args = append(m.Args, "--etcd-join-timeout-duration=2s") // Simulated machines join in less.
+	}
 	if p.Component == "fleet" {
 		port, err := managers.FreePort()
 		if err != nil {

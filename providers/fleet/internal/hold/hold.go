@@ -61,12 +61,12 @@ func (h Holder) Set(ctx context.Context, controlPlane client.ObjectKey, op fleet
 		if err != nil {
 			return false, err
 		}
-		return false, h.annotate(ctx, kcp, string(text))
+		return false, h.annotate(ctx, kcp, map[string]any{fleetv1.OperationAnnotation: string(text)})
 	}
 	return kcp.Annotations[fleetv1.OperationObservedAnnotation] == op.Token(), nil
 }
 
-// Release gives the control plane back, if op holds it. The control plane may be gone.
+// Release gives the control plane back, if op holds it, and changes the names of its next Machines. The control plane may be gone.
 func (h Holder) Release(ctx context.Context, controlPlane client.ObjectKey, op fleetv1.Operation) error {
 	kcp := &controlplanev1.KubeadmControlPlane{}
 	if err := h.Live.Get(ctx, controlPlane, kcp); err != nil {
@@ -75,13 +75,14 @@ func (h Holder) Release(ctx context.Context, controlPlane client.ObjectKey, op f
 	if current, err := fleetv1.OperationOf(kcp); err != nil || current == nil || current.UID != op.UID {
 		return err
 	}
-	return client.IgnoreNotFound(h.annotate(ctx, kcp, nil))
+	ended := map[string]any{fleetv1.OperationAnnotation: nil, fleetv1.OperatedAnnotation: string(op.UID)}
+	return client.IgnoreNotFound(h.annotate(ctx, kcp, ended))
 }
 
-// annotate sets the annotation, or removes it, if the control plane has not changed meanwhile: another operation may have begun.
-func (h Holder) annotate(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane, value any) error {
+// annotate sets annotations, or removes them, if the control plane has not changed meanwhile: another operation may have begun.
+func (h Holder) annotate(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane, annotations map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": kcp.ResourceVersion, "annotations": map[string]any{fleetv1.OperationAnnotation: value},
+		"resourceVersion": kcp.ResourceVersion, "annotations": annotations,
 	}})
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (w *world) recovered(t *testing.T, reason string) {
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "plane"}, plane))
 	infra := &inmemoryv1.InMemoryMachine{}
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "b"}, infra))
-	if len(left) != 1 || left[0].Name != "b" || plane.Annotations[fleetv1.OperationAnnotation] != "" ||
+	if len(left) != 1 || left[0].Name != "b" || plane.Annotations[fleetv1.OperationAnnotation] != "" || plane.Annotations[fleetv1.OperatedAnnotation] == "" ||
 		infra.Annotations[fleetv1.EtcdCommandAnnotation] != "" {
 		t.Errorf("%s: Machines %v, the control plane has %v, the infrastructure %v", reason, left, plane.Annotations, infra.Annotations)
 	}
