@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -155,20 +154,21 @@ func rotates(t *testing.T, name string, controlPlanes, workers int) {
 	}}
 	old, err := r.kubeconfig(t.Context())
 	testenv.Must(t, err)
-	tokens, first := r.tokens(), []string(nil)
+	legacy, requested := r.tokens()
 	usesTokens(t, c)
 	r.perStep = old
 	testenv.Must(t, api.Create(t.Context(), r.obj))
+	accepted := requested
 	for _, step := range []string{fleetv1.TrustBothStep, fleetv1.ReissueStep, fleetv1.DropOldStep} {
 		if step == fleetv1.DropOldStep {
-			tokens, first = r.tokens(), tokens
-			if slices.Equal(tokens[:1], first[:1]) {
+			var again string
+			if again, accepted = r.tokens(); again == legacy {
 				t.Error("the token in the Secret is not signed again")
 			}
 		}
 		probes := []*probe{
 			r.writes("read before step "+step, r.latestStep), r.writes("of now, in step "+step, r.kubeconfig),
-			r.authenticates("in step "+step, tokens), proxied(t, c),
+			r.authenticates(accepted), r.authenticatesAsOfNow(), proxied(t, c),
 		}
 		stage(t, step, func() { r.until(step) })
 		for _, p := range probes {
@@ -185,7 +185,7 @@ func rotates(t *testing.T, name string, controlPlanes, workers int) {
 	}); err == nil {
 		t.Error("the kubeconfig of before the rotation is not refused")
 	}
-	r.refused(first)
+	r.refused(legacy, requested)
 	testenv.Must(t, api.Delete(t.Context(), r.obj)) // It outlives its Cluster.
 	stage(t, "deleted", func() { gone(t, c) })
 }

@@ -22,39 +22,48 @@ import (
 // tokenLifetime of requested tokens is longer than a rotation.
 const tokenLifetime = 4 * 60 * 60
 
-// tokens returns a token of each kind for ServiceAccount default, as they are issued now: that of a Secret, and a requested one.
-func (r *rotation) tokens() []string {
+// legacyToken returns the token in a Secret of ServiceAccount default, which it creates if there is none. API servers refuse others: a copy
+// is of use until the Secret is signed again.
+func legacyToken(ctx context.Context, kubeconfig []byte) (token string, err error) {
+	err = connected(kubeconfig, "", func(api kubernetes.Interface) error {
+		secret, err := api.CoreV1().Secrets("default").Get(ctx, "legacy", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			secret, err = api.CoreV1().Secrets("default").Create(ctx, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: "legacy", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}},
+				Type:       corev1.SecretTypeServiceAccountToken,
+			}, metav1.CreateOptions{})
+		}
+		if err != nil {
+			return err
+		}
+		if token = string(secret.Data[corev1.ServiceAccountTokenKey]); token == "" {
+			return errors.New("the Secret has no token")
+		}
+		return nil
+	})
+	return token, err
+}
+
+// tokens returns the token in the Secret, and a requested one, as they are issued now.
+func (r *rotation) tokens() (legacy, requested string) {
 	r.t.Helper()
 	config, err := r.kubeconfig(r.t.Context())
 	testenv.Must(r.t, err)
-	found := make([]string, 2)
-	ctx := r.t.Context()
-	testenv.Eventually(r.t, "tokens are issued", func() error {
-		return connected(config, "", func(api kubernetes.Interface) error {
-			secret := &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: "legacy", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}},
-				Type:       corev1.SecretTypeServiceAccountToken,
-			}
-			if _, err := api.CoreV1().Secrets("default").Create(ctx, secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-				return err
-			}
-			secret, err := api.CoreV1().Secrets("default").Get(ctx, secret.Name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			requested, err := api.CoreV1().ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{
-				Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenLifetime)},
-			}, metav1.CreateOptions{})
-			if err != nil {
-				return err
-			}
-			if found[0], found[1] = string(secret.Data[corev1.ServiceAccountTokenKey]), requested.Status.Token; found[0] == "" {
-				return errors.New("the Secret has no token")
-			}
-			return nil
-		})
+	testenv.Eventually(r.t, "the token in the Secret is signed", func() error {
+		legacy, err = legacyToken(r.t.Context(), config)
+		return err
 	})
-	return found
+	testenv.Must(r.t, connected(config, "", func(api kubernetes.Interface) error {
+		answer, err := api.CoreV1().ServiceAccounts("default").CreateToken(r.t.Context(), "default", &authenticationv1.TokenRequest{
+			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenLifetime)},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		requested = answer.Status.Token
+		return nil
+	}))
+	return legacy, requested
 }
 
 // identified asks the API server who has a token, over a new connection.
@@ -71,21 +80,34 @@ func identified(ctx context.Context, kubeconfig []byte, token string) error {
 	})
 }
 
-// authenticates probes the API server with each of these tokens in turn.
-func (r *rotation) authenticates(what string, tokens []string) *probe {
-	turn := 0
-	return start(r.t, "requests with ServiceAccount tokens "+what, func(ctx context.Context) error {
+// authenticates probes the API server with a requested token.
+func (r *rotation) authenticates(requested string) *probe {
+	return start(r.t, "requests with a token that was requested before", func(ctx context.Context) error {
 		config, err := r.kubeconfig(ctx)
 		if err != nil {
 			return err
 		}
-		turn++
-		return identified(ctx, config, tokens[turn%len(tokens)])
+		return identified(ctx, config, requested)
+	})
+}
+
+// authenticatesAsOfNow probes the API server with the token that the Secret has.
+func (r *rotation) authenticatesAsOfNow() *probe {
+	return start(r.t, "requests with the token in the Secret", func(ctx context.Context) error {
+		config, err := r.kubeconfig(ctx)
+		if err != nil {
+			return err
+		}
+		token, err := legacyToken(ctx, config)
+		if err != nil {
+			return err
+		}
+		return identified(ctx, config, token)
 	})
 }
 
 // refused checks that tokens are no longer accepted.
-func (r *rotation) refused(tokens []string) {
+func (r *rotation) refused(tokens ...string) {
 	r.t.Helper()
 	config, err := r.kubeconfig(r.t.Context())
 	testenv.Must(r.t, err)
