@@ -121,5 +121,6 @@ func (w *world) workload(ctx context.Context, cluster string) (client.Client, er
 	if err != nil {
 		return nil, err
 	}
+	config.QPS = -1
 	return client.New(config, client.Options{})
 }
