@@ -46,21 +46,26 @@ func (w *world) backupOfMembers(ctx context.Context, out io.Writer, o options) (
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, m := range w.machines.named(realCluster) {
-		names = append(names, m.GetName())
-	}
-	slices.Sort(names)
 	writing := write(ctx, workload)
 	defer writing.end()
 	if err := pause(ctx, undisturbed); err != nil { // what the content has caused
 		return err
 	}
-	first, err := members(ctx, names)
-	if err != nil {
-		return err
+	return w.measureMembers(ctx, out, o.verification, writing)
+}
+
+// measureMembers measures members without a backup, and then with one.
+func (w *world) measureMembers(ctx context.Context, out io.Writer, verification string, writing *writing) error {
+	var names []string
+	for _, m := range w.machines.named(realCluster) {
+		names = append(names, m.GetName())
 	}
-	if err := pause(ctx, undisturbed); err != nil {
+	slices.Sort(names)
+	first, err := members(ctx, names)
+	if err == nil {
+		err = pause(ctx, undisturbed)
+	}
+	if err != nil {
 		return err
 	}
 	before, err := members(ctx, names)
@@ -68,7 +73,7 @@ func (w *world) backupOfMembers(ctx context.Context, out io.Writer, o options) (
 		return err
 	}
 	var after []member
-	b, err := w.backedUp(ctx, out, realCluster, o.verification, func() error {
+	b, err := w.backedUp(ctx, out, realCluster, verification, func() error {
 		after, err = members(ctx, names)
 		return err
 	})
@@ -154,8 +159,8 @@ func members(ctx context.Context, names []string) ([]member, error) {
 }
 
 func (m member) print(out io.Writer, name, when string, since member, duration time.Duration) {
-	fmt.Fprintf(out, "etcd of %s, %s (%.1f s): %.2f s of CPU, memory %.0f MiB; commits %s; syncs of the log %s\n", name, when, duration.Seconds(),
-		m.cpu-since.cpu, m.memory/(1<<20), distribution(since.commits, m.commits), distribution(since.syncs, m.syncs))
+	fmt.Fprintf(out, "etcd of %s, %s (%.1f s): %.2f s of CPU, memory %.0f MiB; commits %s; syncs of the log %s\n",
+		name, when, duration.Seconds(), m.cpu-since.cpu, m.memory/(1<<20), distribution(since.commits, m.commits), distribution(since.syncs, m.syncs))
 }
 
 // distribution describes what a histogram has counted between two times. Of quantiles, the upper bound of the bucket is known.
@@ -198,11 +203,15 @@ func write(ctx context.Context, workload client.Client) *writing {
 	go func() {
 		defer close(w.done)
 		for n := 0; pause(ctx, writeInterval) == nil; n++ {
-			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "written"}, Data: map[string]string{"n": strconv.Itoa(n)}}
+			object := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "written"}, Data: map[string]string{"n": strconv.Itoa(n)},
+			}
 			began := time.Now()
-			err := workload.Update(ctx, object)
+			var err error
 			if n == 0 {
 				err = workload.Create(ctx, object)
+			} else {
+				err = workload.Update(ctx, object)
 			}
 			w.mu.Lock()
 			w.writes = append(w.writes, written{began: began, took: time.Since(began), err: err})
