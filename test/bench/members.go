@@ -160,7 +160,8 @@ func members(ctx context.Context, names []string) ([]member, error) {
 
 func (m member) print(out io.Writer, name, when string, since member, duration time.Duration) {
 	fmt.Fprintf(out, "etcd of %s, %s (%.1f s): %.2f s of CPU, memory %.0f MiB; commits %s; syncs of the log %s\n",
-		name, when, duration.Seconds(), m.cpu-since.cpu, m.memory/(1<<20), distribution(since.commits, m.commits), distribution(since.syncs, m.syncs))
+		name, when, duration.Seconds(), m.cpu-since.cpu, m.memory/(1<<20),
+		distribution(since.commits, m.commits), distribution(since.syncs, m.syncs))
 }
 
 // distribution describes what a histogram has counted between two times. Of quantiles, the upper bound of the bucket is known.
