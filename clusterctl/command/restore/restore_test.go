@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,24 +65,6 @@ func TestDescribe(t *testing.T) {
 			o := &Options{IO: streams, Clock: clock.RealClock{}, From: tt.from}
 			err := o.describe(t.Context(), connect(t, running), types.NamespacedName{Namespace: namespace, Name: "c"})
 			if err == nil || err.Error() != tt.want {
-				t.Errorf("got %v, want %s", err, tt.want)
-			}
-		})
-	}
-}
-
-func TestAsk(t *testing.T) {
-	tests := []struct{ reason, answer, want string }{
-		{"the value", "c@1\n", ""},
-		{"another one", "y\n", "nothing is changed"},
-		{"no terminal", "", "nothing is changed: there is no answer; use --confirm or --yes without a terminal"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			streams, _ := iostreams.Test()
-			streams.In = strings.NewReader(tt.answer)
-			err := (&Options{IO: streams}).ask("Really?", "c@1")
-			if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
