@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/manifest"
@@ -158,7 +159,7 @@ func (w *world) object(text string) *unstructured.Unstructured {
 	return &objects[0]
 }
 
-// classes returns the revisions, by the output of publish.
+// class returns the revision, by the output of publish.
 func (w *world) class(output string) *unstructured.Unstructured {
 	w.Helper()
 	_, name, _ := strings.Cut(strings.Split(output, "\n")[0], "/")
@@ -246,40 +247,36 @@ func (w *world) cluster(class *unstructured.Unstructured) {
 // TestPruneKilled kills the command after every request. What is used stays, and the same command completes it.
 func TestPruneKilled(t *testing.T) {
 	w := newWorld(t)
-	var wire *testenv.Wire
-	for n, total := 0, 1; n < total; n++ {
+	undisturbed := all()
+	w.pruned(undisturbed)
+	for n := range undisturbed.Log() {
 		for _, lose := range []bool{false, true} {
 			w.namespace = w.env.Namespace(t)
-			w.object(strings.Split(files, "---")[0])
-			var revisions []*unstructured.Unstructured
-			for i := range 4 {
-				revisions = append(revisions, w.object(strings.Replace(strings.Split(files, "---")[0], "name: shop",
-					fmt.Sprintf("name: shop-%d, labels: {fleet.cluster.x-k8s.io/class: shop}", i), 1)))
-			}
-			w.cluster(revisions[0])
-			wire = &testenv.Wire{Limit: n, Lose: lose}
-			if total == 1 {
-				wire = all()
-			}
-			_, err := w.prune(wire, 1, true)
-			if (err == nil) != (total == 1) {
-				t.Fatalf("killed at %s: %v", wire.Last(), err)
-			}
-			w.works(w.prune(all(), 1, true))
-			left := 0
-			for _, r := range revisions {
-				if w.exists(r) {
-					left++
-				}
-			}
-			// All of a second are as new as each other.
-			if !w.exists(revisions[0]) || left > 2 || len(w.have()) != left+1 {
-				t.Errorf("killed at %s: %d revisions are left, and %v", wire.Last(), left, w.have())
-			}
-			total = max(total, len(wire.Log()))
+			w.pruned(&testenv.Wire{Limit: n, Lose: lose})
 		}
 	}
-	t.Logf("%d requests", len(wire.Log()))
+	t.Logf("%d requests", len(undisturbed.Log()))
+}
+
+// pruned makes four revisions of a class that is still there, and deletes all but the newest, and one that a Cluster uses; if the wire is cut,
+// a second run continues.
+func (w *world) pruned(wire *testenv.Wire) {
+	w.Helper()
+	class := strings.Split(files, "---")[0]
+	w.object(class)
+	var revisions []*unstructured.Unstructured
+	for i := range 4 {
+		revisions = append(revisions, w.object(strings.Replace(class, "name: shop", fmt.Sprintf("name: shop-%d, labels: {fleet.cluster.x-k8s.io/class: shop}", i), 1)))
+	}
+	w.cluster(revisions[3])
+	if output, err := w.prune(wire, 1, true); (err == nil) != (wire.Limit < 0) {
+		w.Errorf("killed at %s: %v\n%s", wire.Last(), err, output)
+	}
+	w.works(w.prune(all(), 1, true))
+	// The newest is one of the last second.
+	if left := w.have(); !w.exists(revisions[3]) || len(left) > 3 || !slices.Contains(left, "ClusterClass shop") {
+		w.Errorf("killed at %s: %v are left", wire.Last(), left)
+	}
 }
 
 func TestPruneAsks(t *testing.T) {
@@ -373,6 +370,22 @@ func TestList(t *testing.T) {
 		t.Errorf("json: %s", got)
 	}
 	w.fails("there is no class x in NS")(run("text", "x"))
+}
+
+func TestCompletion(t *testing.T) {
+	w := newWorld(t)
+	w.object(strings.Split(files, "---")[0])
+	w.revisions(1)
+	streams, _ := iostreams.Test()
+	f := factory.New(streams, func(string) (string, bool) { return "", false }, nil)
+	f.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
+		return &management.Cluster{Client: w.client, Namespace: w.namespace}, nil
+	}
+	cmd := NewPrune(f, nil)
+	cmd.SetContext(t.Context())
+	if got, _ := cmd.ValidArgsFunction(cmd, nil, ""); !slices.Equal(got, []string{"shop"}) {
+		t.Errorf("got %v", got)
+	}
 }
 
 func TestFiles(t *testing.T) {

@@ -148,14 +148,15 @@ func versions(r revision.Row) string {
 
 // kindOf says whether a row is a revision, and what keeps it.
 func kindOf(r revision.Row) string {
+	kind := "older"
 	switch {
 	case !r.Revision:
-		return "no: edits change all its Clusters"
-	case r.Held != "":
-		return cmp.Or(map[bool]string{true: "newest; "}[r.Newest]) + r.Held
+		kind = "no: edits change all its Clusters"
 	case r.Newest:
-		return "newest"
-	default:
-		return "older"
+		kind = "newest"
 	}
+	if r.Held != "" {
+		kind += ": " + r.Held
+	}
+	return kind
 }
