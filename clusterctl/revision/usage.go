@@ -128,11 +128,12 @@ func (w *World) held() (map[types.NamespacedName]string, error) {
 			} `json:"previous"`
 		}
 		if err := json.Unmarshal([]byte(text), &entry); err != nil {
-			return nil, fmt.Errorf("Cluster %s/%s: the annotation %s cannot be read, so that it is not known to which class a rollout goes back: "+
+			return nil, fmt.Errorf("Cluster %s/%s: the annotation %s cannot be read, and may have the class to which a rollout goes back: "+
 				"correct or remove it: %w", u.GetNamespace(), u.GetName(), rolloutAnnotation, err)
 		}
 		ref := entry.Previous.ClassRef
-		if class := (types.NamespacedName{Namespace: cmp.Or(ref.Namespace, u.GetNamespace()), Name: ref.Name}); ref.Name != "" && held[class] == "" {
+		class := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, u.GetNamespace()), Name: ref.Name}
+		if ref.Name != "" && held[class] == "" {
 			held[class] = fmt.Sprintf("a rollout of Cluster %s/%s can go back to it", u.GetNamespace(), u.GetName())
 		}
 	}

@@ -95,7 +95,9 @@ func (a *applier) create(ctx context.Context, u *unstructured.Unstructured) erro
 }
 
 // try creates a copy of an object, and returns it.
-func (a *applier) try(ctx context.Context, u *unstructured.Unstructured, options ...client.CreateOption) (*unstructured.Unstructured, error) {
+func (a *applier) try(
+	ctx context.Context, u *unstructured.Unstructured, options ...client.CreateOption,
+) (*unstructured.Unstructured, error) {
 	var created *unstructured.Unstructured
 	err := a.retry.Do(ctx, func(ctx context.Context) error {
 		created = u.DeepCopy()
@@ -104,8 +106,8 @@ func (a *applier) try(ctx context.Context, u *unstructured.Unstructured, options
 	return created, err
 }
 
-// compare returns an error if an object exists with other content. What the API server would make of the content is found out with a dry run
-// under another name.
+// compare returns an error if an object exists with other content. A dry run under another name tells what the API server would make of the
+// content.
 func (a *applier) compare(ctx context.Context, u *unstructured.Unstructured) error {
 	name := manifest.Describe(u)
 	live := manifest.Identity(u)

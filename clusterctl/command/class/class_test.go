@@ -262,7 +262,7 @@ func TestPruneKilled(t *testing.T) {
 // a second run continues.
 func (w *world) pruned(wire *testenv.Wire) {
 	w.Helper()
-	class := strings.Split(files, "---")[0]
+	class, _, _ := strings.Cut(files, "---")
 	w.object(class)
 	var revisions []*unstructured.Unstructured
 	for i := range 4 {

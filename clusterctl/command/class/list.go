@@ -146,7 +146,7 @@ func versions(r revision.Row) string {
 	return cmp.Or(strings.Join(list, ", "), "-")
 }
 
-// kindOf says whether a row is a revision, and what keeps it.
+// kindOf returns the last column: what kind of revision a row is, and what keeps it.
 func kindOf(r revision.Row) string {
 	kind := "older"
 	switch {

@@ -56,14 +56,15 @@ func NewPrune(f *factory.Factory, runF func(context.Context, *PruneOptions) erro
 	cmd := &cobra.Command{
 		Use:   "prune NAME",
 		Short: "Delete revisions of a ClusterClass that nothing uses",
-		Long: `Delete revisions of a ClusterClass that no Cluster of any namespace uses, that no ClusterRollout in progress refers to or can go back to,
-and that are not among the newest. The class itself, and all that was not published as a revision, stays.
+		Long: `Delete revisions of a ClusterClass that no Cluster of any namespace uses, that no ClusterRollout in progress
+refers to or can go back to, and that are not among the newest. The class itself, and all that was not published as a
+revision, stays.
 
 Templates are deleted with the last revision that refers to them. If a Cluster begins to use a revision in the meantime, the management
 cluster refuses to delete it.
 
 Where a repository declares the revisions, delete their files instead: --dry-run shows which.`,
-		Example: `  # Show which revisions are not needed any more, and delete them
+		Example: `  # Show which revisions are unused, and delete them
   clusterctl class prune my-class --dry-run
   clusterctl class prune my-class
 
@@ -153,7 +154,7 @@ func (p *pruner) decide(ctx context.Context) ([]revision.Decision, error) {
 	}
 	if !allowed {
 		return nil, errors.New("nothing is deleted: you may not list the Clusters of all namespaces, which may use the class; " +
-			"use --kubeconfig of somebody who may")
+			"use the --kubeconfig of an administrator")
 	}
 	decisions, err := w.Prune(p.class, p.Keep)
 	if err == nil && len(decisions) == 0 {
@@ -187,7 +188,7 @@ func (p *pruner) show(decisions []revision.Decision) error {
 	return w.Flush()
 }
 
-// delete deletes what is to be deleted by both decisions: that which was shown, and the latest.
+// delete deletes what both decisions delete: the one that was shown, and the latest.
 func (p *pruner) delete(ctx context.Context, latest, shown []revision.Decision) error {
 	var errs []error
 	for _, d := range latest {
@@ -212,7 +213,8 @@ func (p *pruner) deleteOne(ctx context.Context, d revision.Decision) error {
 	}
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
 	err := p.retry.Do(ctx, func(ctx context.Context) error {
-		return p.management.Client.Delete(ctx, manifest.Identity(d.Object), client.Preconditions(metav1.Preconditions{UID: &uid, ResourceVersion: &version}))
+		return p.management.Client.Delete(ctx, manifest.Identity(d.Object),
+			client.Preconditions(metav1.Preconditions{UID: &uid, ResourceVersion: &version}))
 	})
 	switch {
 	case err == nil:
@@ -227,8 +229,8 @@ func (p *pruner) deleteOne(ctx context.Context, d revision.Decision) error {
 	}
 }
 
-// checkShared checks that the garbage collector will not delete templates that other classes use. A template is deleted with the last of its
-// owners, and the controller of ClusterClasses makes classes owners: it may not have done so with a new one.
+// checkShared checks that the garbage collector will not delete templates that other classes use. A template is deleted with the last of
+// its owners, and the controller of ClusterClasses makes classes owners: it may not have done so with a new one.
 func (p *pruner) checkShared(ctx context.Context, d revision.Decision) error {
 	for _, s := range d.Shared {
 		mapping, err := p.management.Client.RESTMapper().RESTMapping(s.Kind.GroupKind())
@@ -250,8 +252,9 @@ func (p *pruner) checkShared(ctx context.Context, d revision.Decision) error {
 			return slices.ContainsFunc(template.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == uid })
 		}
 		if owned(d.Object.GetUID()) && !owned(s.By.GetUID()) {
-			return fmt.Errorf("%s is not deleted: %s uses its %s, and its controller has not made it an owner of that yet; run the command again, "+
-				"or see `kubectl describe clusterclass %s -n %s`", manifest.Describe(d.Object), manifest.Describe(s.By), s, s.By.GetName(), p.class.Namespace)
+			return fmt.Errorf("%s is not deleted: %s uses its %s, and its controller has not made it an owner of that yet; "+
+				"run the command again, or see `kubectl describe clusterclass %s -n %s`",
+				manifest.Describe(d.Object), manifest.Describe(s.By), s, s.By.GetName(), p.class.Namespace)
 		}
 	}
 	return nil

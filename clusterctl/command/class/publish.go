@@ -187,11 +187,11 @@ func (o *PublishOptions) write(published *revision.Published) error {
 				path, manifest.Describe(u))
 		}
 	}
-	if err := os.MkdirAll(o.Directory, 0o755); err != nil { //nolint:gosec // The files are for a repository, and have no secrets of their own.
+	if err := os.MkdirAll(o.Directory, 0o750); err != nil {
 		return fmt.Errorf("cannot create --output-directory: %w", err)
 	}
 	for _, f := range missing {
-		if err := os.WriteFile(f.path, f.content, 0o644); err != nil { //nolint:gosec // as above
+		if err := os.WriteFile(f.path, f.content, 0o600); err != nil {
 			return fmt.Errorf("cannot write the revision: %w", err)
 		}
 		o.IO.Infof("%s written", f.path)

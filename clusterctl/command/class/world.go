@@ -1,6 +1,6 @@
 // Package class has the commands `clusterctl class publish`, `list` and `prune`, which create, list and delete revisions of ClusterClasses.
 //
-// What a revision is, and which are not needed any more, package revision decides.
+// What a revision is, and which are unused, package revision decides.
 package class
 
 import (
