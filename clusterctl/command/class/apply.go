@@ -1,6 +1,7 @@
 package class
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,13 +39,15 @@ func apply(ctx context.Context, opts *PublishOptions, published *revision.Publis
 		return err
 	}
 	a := &applier{IO: opts.IO, client: m.Client, retry: retry.Policy{Backoff: opts.Backoff}}
-	revisions := slices.Concat(published.Templates, published.Classes)
-	if ignored := len(published.Objects) - len(revisions); ignored > 0 {
-		opts.IO.Warnf("%d other objects of the files are not created: --apply creates ClusterClasses and their templates alone", ignored)
+	revisions := opts.revisions(published)
+	namespace := opts.Namespace
+	for _, u := range revisions {
+		namespace = cmp.Or(namespace, u.GetNamespace())
 	}
 	for _, u := range revisions {
 		if u.GetNamespace() == "" {
-			u.SetNamespace(m.Key(opts.Namespace, "").Namespace)
+			// A class and its templates are in one namespace, even if only some of them say so.
+			u.SetNamespace(cmp.Or(namespace, m.Namespace))
 		}
 	}
 	missing, err := a.check(ctx, revisions)

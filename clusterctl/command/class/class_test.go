@@ -2,6 +2,7 @@ package class
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,12 +12,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
@@ -58,6 +62,8 @@ type world struct {
 	client    client.WithWatch
 	// answer is what the user types.
 	answer string
+	// context is the namespace of the kubeconfig's context, if it is another one.
+	context string
 }
 
 func newWorld(t *testing.T) *world {
@@ -80,6 +86,9 @@ func (w *world) run(wire *testenv.Wire, run func(context.Context, *iostreams.Str
 		c := rest.CopyConfig(w.env.Config)
 		c.QPS = -1
 		c.Wrap(wire.Wrap)
+		if w.context != "" {
+			return management.New(c, w.context)
+		}
 		return management.New(c, w.namespace)
 	})
 	return strings.ReplaceAll(buffers.Out.String()+buffers.Err.String(), w.namespace, "NS"), err
@@ -173,7 +182,7 @@ func TestApply(t *testing.T) {
 	w := newWorld(t)
 	first := w.works(w.publish(all(), files+"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}\n"))
 	want := `clusterclass.cluster.x-k8s.io/shop-#
-Warning: 1 other objects of the files are not created: --apply creates ClusterClasses and their templates alone
+Warning: 1 other objects of the files are left out: they are no ClusterClasses and none of their templates
 InMemoryClusterTemplate NS/cloud-# created
 KubeadmControlPlaneTemplate NS/plane-# created
 ClusterClass NS/shop-# created
@@ -181,7 +190,10 @@ ClusterClass NS/shop-# created
 	if diff := cmp.Diff(want, hash.ReplaceAllString(first, "-#")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if again := w.works(w.publish(all(), files)); strings.Count(again, "unchanged") != 3 {
+	w.context = "default"
+	again := w.works(w.publish(all(), strings.Replace(files, "name: shop}", "name: shop, namespace: "+w.namespace+"}", 1)))
+	w.context = ""
+	if strings.Count(again, "unchanged") != 3 {
 		t.Errorf("the same files again:\n%s", again)
 	}
 	if edited := w.works(w.publish(all(), strings.Replace(files, "[a]", "[b]", 1))); strings.Count(edited, "created") != 2 || strings.Count(edited, "unchanged") != 1 {
@@ -309,6 +321,39 @@ func TestPruneAsks(t *testing.T) {
 	}
 	if output := w.works(w.prune(all(), 1, false)); !strings.Contains(output, "Nothing to delete") {
 		t.Errorf("got:\n%s", output)
+	}
+}
+
+// TestRefused: the webhook of ClusterClasses refuses to delete a class that a Cluster has begun to use; others are deleted.
+func TestRefused(t *testing.T) {
+	w := newWorld(t)
+	revisions := w.revisions(4)
+	var refused, deleted []string
+	refusing := interceptor.NewClient(w.client, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if len(refused) == 0 {
+				refused = append(refused, o.GetName())
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterclasses"}, o.GetName(), errors.New("Clusters use it: c"))
+			}
+			deleted = append(deleted, o.GetName())
+			return c.Delete(ctx, o, opts...)
+		},
+	})
+	streams, _ := iostreams.Test()
+	err := runPrune(t.Context(), &PruneOptions{
+		IO: streams, Clock: clock.RealClock{}, Class: "shop", Keep: 1, Yes: true, Output: "text",
+		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
+			return &management.Cluster{Client: refusing, Namespace: w.namespace}, nil
+		},
+	})
+	w.fails("cannot delete ClusterClass NS/"+refused[0]+": ")("", err)
+	if len(deleted) != 2 {
+		t.Errorf("two others must be deleted, got %v", deleted)
+	}
+	for _, r := range revisions {
+		if w.exists(r) == slices.Contains(deleted, r.GetName()) {
+			t.Errorf("%s: exists %t", r.GetName(), w.exists(r))
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ changed; it is an error if its content differs.`,
 		Example: `  # Print the revision of an edited class
   clusterctl class publish -f class.yaml -f templates.yaml
 
-  # Add it to a repository: one file per object
+  # Add it to a repository: one file for each ClusterClass and template
   clusterctl class publish -f class.yaml -f templates.yaml --output-directory classes
 
   # Create it in the management cluster, and let a Cluster use it
@@ -87,7 +88,7 @@ changed; it is an error if its content differs.`,
 	flags.StringArrayVarP(&opts.Files, "file", "f", nil, "A `file` with a ClusterClass or templates; may be repeated. - is the standard input")
 	flags.BoolVar(&opts.KeepMissing, "keep-missing", false, "Leave references to templates that are not in the files as they are")
 	flags.StringVar(&opts.Directory, "output-directory", "",
-		"Write every object into a file of its own in this `directory`. It is created if it does not exist")
+		"Write each ClusterClass and template of the revisions into a file in this `directory`, which is created if it does not exist")
 	flags.BoolVar(&opts.Apply, "apply", false, "Create the revisions in the management cluster, and nothing else of the files")
 	clusterflags.AddOutput(cmd, &opts.Output, "yaml", "json", "name")
 	if err := cmd.MarkFlagRequired("file"); err != nil {
@@ -163,7 +164,16 @@ func (o *PublishOptions) print(published *revision.Published) error {
 	}
 }
 
-// write writes every object into a file. The files of revisions never change: an existing one of other content is an error, and nothing is
+// revisions returns the templates and the classes of revisions, in the order of creation, and warns if there are other objects.
+func (o *PublishOptions) revisions(published *revision.Published) []*unstructured.Unstructured {
+	list := slices.Concat(published.Templates, published.Classes)
+	if others := len(published.Objects) - len(list); others > 0 {
+		o.IO.Warnf("%d other objects of the files are left out: they are no ClusterClasses and none of their templates", others)
+	}
+	return list
+}
+
+// write writes every class and template into a file. These never change: an existing one of other content is an error, and nothing is
 // written.
 func (o *PublishOptions) write(published *revision.Published) error {
 	type file struct {
@@ -171,12 +181,18 @@ func (o *PublishOptions) write(published *revision.Published) error {
 		content []byte
 	}
 	var missing []file
-	for _, u := range published.Objects {
+	taken := map[string]*unstructured.Unstructured{}
+	for _, u := range o.revisions(published) {
 		content, err := yaml.Marshal(u.Object)
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", manifest.Describe(u), err)
 		}
-		path := filepath.Join(o.Directory, strings.ToLower(u.GetKind())+"-"+strings.ReplaceAll(u.GetName(), ":", "_")+".yaml")
+		path := filepath.Join(o.Directory, strings.ToLower(u.GetKind())+"-"+u.GetName()+".yaml")
+		if other := taken[path]; other != nil {
+			return fmt.Errorf("%s and %s would be the same file: publish them into different directories",
+				manifest.Describe(other), manifest.Describe(u))
+		}
+		taken[path] = u
 		switch existing, err := os.ReadFile(path); {
 		case errors.Is(err, os.ErrNotExist):
 			missing = append(missing, file{path, content})
