@@ -3,12 +3,10 @@
 package restore
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -216,17 +214,4 @@ func (o *Options) object(cluster types.NamespacedName) *fleetv1.ControlPlaneRest
 		r.Spec.Fenced = ptr.To(true)
 	}
 	return r
-}
-
-// ask asks users to type a word.
-func (o *Options) ask(question, want string) error {
-	fmt.Fprintf(o.IO.Err, "%s\nType %s to go on: ", question, want)
-	line, err := bufio.NewReader(o.IO.In).ReadString('\n')
-	if strings.TrimSpace(line) == want {
-		return nil
-	}
-	if err != nil && strings.TrimSpace(line) == "" {
-		return errors.New("nothing is changed: there is no answer; use --confirm or --yes without a terminal")
-	}
-	return errors.New("nothing is changed")
 }

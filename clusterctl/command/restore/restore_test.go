@@ -91,21 +91,3 @@ func TestLatest(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestAsk(t *testing.T) {
-	tests := []struct{ reason, answer, want string }{
-		{"the value", "c@1\n", ""},
-		{"another one", "y\n", "nothing is changed"},
-		{"no terminal", "", "nothing is changed: there is no answer; use --confirm or --yes without a terminal"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			streams, _ := iostreams.Test()
-			streams.In = strings.NewReader(tt.answer)
-			err := (&Options{Options: oncluster.Options{IO: streams}}).ask("Really?", "c@1")
-			if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
-				t.Errorf("got %v, want %s", err, tt.want)
-			}
-		})
-	}
-}
