@@ -13,7 +13,7 @@
 //
 //   - Refused: it would do harm, or cannot work, and nothing has been changed. It is considered again until users have confirmed. From then
 //     on a refusal is final: the operation must not begin by surprise when what is wrong has changed.
-//   - Failed: it cannot succeed any more.
+//   - Failed: it can no longer succeed.
 //   - Completed: it has succeeded.
 //
 // All else is repeated until it succeeds, and reported: NotConfirmed, Waiting, Paused, Running. Once something has been changed that only the

@@ -14,7 +14,7 @@ type Marks interface {
 	Current() *fleetv1.OperationStep
 }
 
-// Steps are the Marks of kinds whose steps are nothing but that.
+// Steps are the Marks of kinds whose steps are only that.
 type Steps []fleetv1.OperationStep
 
 // Find implements Marks.

@@ -74,7 +74,7 @@ func (r *Run) Refuse(reason string) step.Result {
 	return step.WaitAtMost(RefusedRetry, reason)
 }
 
-// Fail ends the operation: it cannot succeed any more. The message says what to do.
+// Fail ends the operation: it can no longer succeed. The message says what to do.
 func (r *Run) Fail(message string) step.Result {
 	r.end(fleetv1.OperationPhaseFailed)
 	r.say(fleetv1.OperationFailedReason, message)

@@ -43,7 +43,7 @@ type refusal struct{ reason string }
 // Error implements error.
 func (r refusal) Error() string { return r.reason }
 
-// Refusal returns an error because of which an operation is refused: nothing but another operation, or a change by users, helps.
+// Refusal returns an error because of which an operation is refused: only another operation, or a change by users, helps.
 func Refusal(reason string) error { return refusal{reason} }
 
 // RefusalOf returns why an operation is refused, if an error is a Refusal.

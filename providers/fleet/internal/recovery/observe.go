@@ -23,7 +23,7 @@ func (c *Controller) observe(ctx context.Context, s *scope) (step.Result, error)
 	}
 	status, now := &s.recovery.Status, c.Clock.Now()
 	began := status.InspectionTime
-	// A confirmed recovery is refused for good, so what a new confirmation is judged by must not be older than it.
+	// A confirmed recovery that is refused has ended, so what a new confirmation is judged by must not be older than it.
 	changed := status.ObservedGeneration != s.recovery.Generation && !s.Begun(fleetv1.RecoveryStepHold)
 	if began == nil || changed || now.Sub(began.Time) >= inspectionInterval || now.Before(began.Add(-inspectionInterval)) {
 		began = &metav1.Time{Time: now}
