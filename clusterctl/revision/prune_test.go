@@ -37,6 +37,11 @@ spec: {topology: {version: v1.31.0, %s}}
 `, namespace, annotation, topology)
 }
 
+// entry returns the annotation of a Cluster that a rollout has changed.
+func entry(previous string) string {
+	return `{"rollout": "r", "id": "1", "state": "Done", "previous": ` + previous + `}`
+}
+
 func rollout(phase, ref string) string {
 	return fmt.Sprintf(`
 {apiVersion: fleet.cluster.x-k8s.io/v1alpha1, kind: ClusterRollout, metadata: {namespace: ns, name: r},
@@ -109,11 +114,13 @@ func TestPrune(t *testing.T) {
 			"shop-3 it is one of the newest|shop-2 [CloudTemplate t-2]|shop-1 shop-3 uses t-1"},
 		{"a rollout of a class in another namespace", []string{rollout("Halted", "{name: shop-2, namespace: b}")}, 1,
 			"shop-3 it is one of the newest|shop-2 [CloudTemplate t-2]|shop-1 shop-3 uses t-1"},
-		{"a Cluster can go back", []string{cluster("ns", "class: shop-3", `{"previous": {"classRef": {"name": "shop-2"}}}`)}, 1,
-			"shop-3 a Cluster uses it|shop-2 a rollout of Cluster ns/c can go back to it|shop-1 shop-3 uses t-1"},
-		{"a Cluster of another namespace can go back", []string{cluster("b", "class: x", `{"previous": {"classRef": {"name": "shop-2", "namespace": "ns"}}}`)}, 1,
-			"shop-3 it is one of the newest|shop-2 a rollout of Cluster b/c can go back to it|shop-1 shop-3 uses t-1"},
-		{"a rollout that changes no class", []string{cluster("ns", "class: shop-3", `{"rollout": "r", "previous": {"version": "v1.30.0"}}`), rollout("Halted", "{}")}, 1,
+		{"a Cluster can go back", []string{cluster("ns", "class: shop-3", entry(`{"classRef": {"name": "shop-2"}}`)), rollout("Halted", "{}")}, 1,
+			"shop-3 a Cluster uses it|shop-2 ClusterRollout r can set Cluster ns/c back to it|shop-1 shop-3 uses t-1"},
+		{"a Cluster can no longer go back", []string{cluster("ns", "class: shop-3", entry(`{"classRef": {"name": "shop-2"}}`)), rollout("Completed", "{}")}, 1,
+			"shop-3 a Cluster uses it|shop-2 [CloudTemplate t-2]|shop-1 shop-3 uses t-1"},
+		{"the rollout was deleted", []string{cluster("ns", "class: shop-3", entry(`{"classRef": {"name": "shop-2"}}`))}, 1,
+			"shop-3 a Cluster uses it|shop-2 [CloudTemplate t-2]|shop-1 shop-3 uses t-1"},
+		{"a rollout that changes no class", []string{cluster("ns", "class: shop-3", entry(`{"version": "v1.30.0"}`)), rollout("Halted", "{}")}, 1,
 			"shop-3 a Cluster uses it|shop-2 [CloudTemplate t-2]|shop-1 shop-3 uses t-1"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -142,7 +149,7 @@ func TestPrune(t *testing.T) {
 // TestUnreadable: without knowing to which class a rollout goes back, nothing is deleted.
 func TestUnreadable(t *testing.T) {
 	_, err := world(t, class("shop", "shop-1", "t", 1), cluster("ns", "class: x", "{")).Prune(types.NamespacedName{Namespace: "ns", Name: "shop"}, 1)
-	if err == nil || !strings.Contains(err.Error(), "Cluster ns/c: the annotation fleet.cluster.x-k8s.io/rollout cannot be read") {
+	if err == nil || !strings.Contains(err.Error(), "Cluster ns/c may go back to a class: correct or remove what cannot be read: annotation fleet.cluster.x-k8s.io/rollout") {
 		t.Errorf("got %v", err)
 	}
 }

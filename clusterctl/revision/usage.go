@@ -2,7 +2,6 @@ package revision
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -10,14 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
-)
-
-const (
-	// rolloutAnnotation is on Clusters that a ClusterRollout changes or has changed: JSON, with the class to go back to.
-	rolloutAnnotation = "fleet.cluster.x-k8s.io/rollout"
-	// Phases of ClusterRollouts that have ended.
-	rolloutCompleted, rolloutAborted = "Completed", "Aborted"
 )
 
 // World is what a management cluster has. Clusters and Rollouts are those of all namespaces.
@@ -102,39 +95,38 @@ func last(a, b Row) int {
 	}
 }
 
-// held returns what ClusterRollouts refer to: the new class of those in progress, and the classes that Clusters may go back to.
+// held returns what ClusterRollouts that have not ended refer to: the new class, and the classes that Clusters may go back to.
 func (w *World) held() (map[types.NamespacedName]string, error) {
-	held := map[types.NamespacedName]string{}
+	held, active := map[types.NamespacedName]string{}, map[types.NamespacedName]bool{}
 	for i := range w.Rollouts {
 		u := &w.Rollouts[i]
-		name := tree.Text(u, "spec", "change", "classRef", "name")
-		if phase := tree.Text(u, "status", "phase"); name == "" || phase == rolloutCompleted || phase == rolloutAborted {
+		phase := fleetv1.RolloutPhase(tree.Text(u, "status", "phase"))
+		if phase == fleetv1.RolloutCompleted || phase == fleetv1.RolloutAborted {
 			continue
 		}
+		active[types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}] = true
 		class := types.NamespacedName{
-			Namespace: cmp.Or(tree.Text(u, "spec", "change", "classRef", "namespace"), u.GetNamespace()), Name: name,
+			Namespace: cmp.Or(tree.Text(u, "spec", "change", "classRef", "namespace"), u.GetNamespace()),
+			Name:      tree.Text(u, "spec", "change", "classRef", "name"),
 		}
-		held[class] = fmt.Sprintf("ClusterRollout %s/%s is in progress", u.GetNamespace(), u.GetName())
+		if class.Name != "" {
+			held[class] = fmt.Sprintf("ClusterRollout %s/%s is in progress", u.GetNamespace(), u.GetName())
+		}
 	}
 	for i := range w.Clusters {
 		u := &w.Clusters[i]
-		text := u.GetAnnotations()[rolloutAnnotation]
-		if text == "" {
+		entry, err := fleetv1.RolloutEntryOf(u)
+		if err != nil {
+			return nil, fmt.Errorf("Cluster %s/%s may go back to a class: correct or remove what cannot be read: %w", u.GetNamespace(), u.GetName(), err)
+		}
+		if entry == nil || entry.Previous == nil || entry.Previous.ClassRef == nil ||
+			!active[types.NamespacedName{Namespace: u.GetNamespace(), Name: entry.Rollout}] {
 			continue
-		}
-		var entry struct {
-			Previous struct {
-				ClassRef struct{ Name, Namespace string } `json:"classRef"`
-			} `json:"previous"`
-		}
-		if err := json.Unmarshal([]byte(text), &entry); err != nil {
-			return nil, fmt.Errorf("Cluster %s/%s: the annotation %s cannot be read, and may have the class to which a rollout goes back: "+
-				"correct or remove it: %w", u.GetNamespace(), u.GetName(), rolloutAnnotation, err)
 		}
 		ref := entry.Previous.ClassRef
 		class := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, u.GetNamespace()), Name: ref.Name}
-		if ref.Name != "" && held[class] == "" {
-			held[class] = fmt.Sprintf("a rollout of Cluster %s/%s can go back to it", u.GetNamespace(), u.GetName())
+		if held[class] == "" {
+			held[class] = fmt.Sprintf("ClusterRollout %s can set Cluster %s/%s back to it", entry.Rollout, u.GetNamespace(), u.GetName())
 		}
 	}
 	return held, nil

@@ -95,8 +95,8 @@ type RolloutPrevious struct {
 
 // RolloutEntryOf returns the entry of a Cluster, or nil if it has none.
 func RolloutEntryOf(cluster metav1.Object) (*RolloutEntry, error) {
-	text, ok := cluster.GetAnnotations()[RolloutAnnotation]
-	if !ok {
+	text := cluster.GetAnnotations()[RolloutAnnotation]
+	if text == "" {
 		return nil, nil
 	}
 	e := &RolloutEntry{}
