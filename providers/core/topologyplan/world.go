@@ -178,6 +178,10 @@ func (w *World) List(ctx context.Context, list client.ObjectList, opts ...client
 		if !selected {
 			continue
 		}
+		if _, untyped := list.(*unstructured.UnstructuredList); untyped {
+			found = append(found, u.DeepCopy())
+			continue
+		}
 		item, err := w.item(kind, u)
 		if err != nil {
 			return err

@@ -41,7 +41,7 @@ func Summary(change *fleetv1.RolloutChange, class *fleetv1.PlannedClass, outcome
 	}
 	slices.SortFunc(examples, func(a, b fleetv1.RolloutExample) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return &fleetv1.RolloutPlan{
-		Hash: hash, Class: class, Clusters: ptr.To(int32(len(outcomes))), Machines: &machines, //nolint:gosec // There are not that many Clusters.
+		Hash: hash, Class: class, Clusters: ptr.To(int32(len(outcomes))), Machines: &machines,
 		Unchanged: ptr.To(counts[fleetv1.RolloutUnchanged]), InPlace: ptr.To(counts[fleetv1.RolloutInPlace]),
 		Replacing: ptr.To(counts[fleetv1.RolloutReplacing]), Forbidden: ptr.To(counts[fleetv1.RolloutForbidden]),
 		Unknown: ptr.To(counts[fleetv1.RolloutUnknown]), Examples: examples[:min(len(examples), maxExamples)], Irreversible: Irreversible(change),
