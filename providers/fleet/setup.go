@@ -1,5 +1,5 @@
-// Package fleet is the fleet provider: it backs up the etcd of workload clusters, and restores and recovers their control planes. Backups
-// work beside any kubeadm control plane provider, of other versions of Cluster API, too; the rest needs ours.
+// Package fleet is the fleet provider: it changes many Clusters in stages, backs up the etcd of workload clusters, and restores and recovers
+// their control planes. Rollouts and backups work beside other versions of Cluster API, too; operations on control planes need ours.
 package fleet
 
 import (
@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
@@ -25,15 +26,19 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/replacement"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backup"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/member"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/policy"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/recovery"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/restore"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/rollout"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/serve"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/workdir"
+	"sigs.k8s.io/cluster-api/providers/fleet/rolloutplan"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -44,7 +49,7 @@ import (
 type flags struct {
 	stores, policies, backups int
 	restores, recoveries      int
-	rotations                 int
+	rotations, rollouts       int
 	bytesPerSecond            int
 	serveAddress, serveURL    string
 	dataDir, workDir          string
@@ -60,6 +65,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.recoveries, "controlplanerecovery-concurrency", 5, "Number of ControlPlaneRecoveries to process at the same time")
 	fs.IntVar(&f.rotations, "certificateauthorityrotation-concurrency", 5,
 		"Number of CertificateAuthorityRotations to process at the same time")
+	fs.IntVar(&f.rollouts, "clusterrollout-concurrency", 5, "Number of ClusterRollouts to process at the same time")
 	fs.IntVar(&f.bytesPerSecond, "backup-rate-limit", 50<<20, "Number of bytes per second that are read from one etcd member")
 	fs.StringVar(&f.dataDir, "data-dir", "",
 		"Directory below which the directories of BackupStores are. Empty: BackupStores cannot be directories")
@@ -90,8 +96,8 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
 		Name: "capi-fleet-controller",
-		Purpose: "The fleet provider: backs up the etcd of workload clusters, and restores and recovers their control planes, " +
-			"and rotates their certificate authorities.",
+		Purpose: "The fleet provider: changes many Clusters in stages, backs up the etcd of workload clusters, restores and recovers " +
+			"their control planes, and rotates their certificate authorities.",
 		Namespace:        "capi-fleet-system",
 		LeaderElectionID: "controller-leader-election-capi-fleet",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -159,7 +165,27 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 				return connector.Dial(ctx, cluster)
 			},
 		}),
+		rollout.Setup(ctx, mgr, rollout.Options{Concurrency: f.rollouts, Filter: filter, Planner: &rolloutplan.Planner{
+			Live: uncached{mgr.GetClient(), mgr.GetAPIReader()}, Dial: env.Dial, UserAgent: env.UserAgent,
+			ControlPlanes: map[schema.GroupKind]topologyplan.Outdated{replacement.Kind(): replacement.Reasons},
+		}}),
 	)
+}
+
+// uncached is a client that reads from the API server: plans read each object once, of kinds that this manager does not watch.
+type uncached struct {
+	client.Client
+	live client.Reader
+}
+
+// Get implements client.Reader.
+func (u uncached) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return u.live.Get(ctx, key, obj, opts...)
+}
+
+// List implements client.Reader.
+func (u uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return u.live.List(ctx, list, opts...)
 }
 
 // serveData adds the server of data of restores, if it has an address.

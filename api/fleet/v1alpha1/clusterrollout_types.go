@@ -275,6 +275,10 @@ type RolloutPlan struct {
 	// +kubebuilder:validation:MaxLength=64
 	Hash string `json:"hash,omitempty"`
 
+	// attempt is spec.attempt when the plan was made.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
+
 	// class is the ClusterClass of the change, as it was planned.
 	// +optional
 	Class *PlannedClass `json:"class,omitempty"`

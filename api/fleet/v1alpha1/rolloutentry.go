@@ -15,6 +15,8 @@ const (
 	// RolloutIDAnnotation is on ClusterRollouts, and has the UID that the object had at first: entries of Clusters refer to it. A move to another
 	// management cluster keeps it, but not the UID.
 	RolloutIDAnnotation = "fleet.cluster.x-k8s.io/rollout-id"
+	// RolloutPlanAnnotation is on ClusterRollouts whose plan is complete, and has its hash. Which Clusters take part is certain from then on.
+	RolloutPlanAnnotation = "fleet.cluster.x-k8s.io/rollout-plan"
 )
 
 // RolloutState is how far a rollout is with a Cluster.
@@ -63,7 +65,9 @@ type RolloutEntry struct {
 	ID      types.UID `json:"id"`
 	// Stage is the name of the stage that the Cluster is in.
 	Stage string `json:"stage"`
-	// Effect is what the change does to the Cluster, Machines how many Machines are replaced, and Reason why nothing is planned.
+	// Plan identifies what was planned: the change, and the class as it was. Effect is what the change does to the Cluster, Machines how many
+	// Machines are replaced, and Reason why nothing is planned.
+	Plan     string        `json:"plan"`
 	Effect   RolloutEffect `json:"effect"`
 	Machines int32         `json:"machines,omitempty"`
 	Reason   string        `json:"reason,omitempty"`

@@ -41,19 +41,35 @@ func Parse(spec *fleetv1.EtcdBackupPolicySpec) (Schedule, error) {
 		}
 		return Schedule{period: period, spread: period}, nil
 	}
-	text := spec.Schedule
-	if strings.Contains(text, "@every") {
-		return Schedule{}, fmt.Errorf("spec.schedule: @every is not supported, use spec.intervalSeconds")
-	}
-	if !strings.HasPrefix(text, "CRON_TZ=") && !strings.HasPrefix(text, "TZ=") {
-		text = "CRON_TZ=UTC " + text
-	}
-	parsed, err := parse(text)
+	times, err := ParseTimes(spec.Schedule)
 	if err != nil {
-		return Schedule{}, fmt.Errorf("spec.schedule: %q is not a schedule such as \"0 2 * * *\": %w", spec.Schedule, err)
+		return Schedule{}, fmt.Errorf("spec.schedule: %w", err)
 	}
+	parsed := times.cron
 	s := Schedule{cron: parsed, spread: time.Duration(ptr.Deref(spec.SpreadSeconds, int32(DefaultSpread.Seconds()))) * time.Second}
 	return s, nil
+}
+
+// Times are the times of a schedule in the format of cron.
+type Times struct{ cron cron.Schedule }
+
+// Next returns the first time after now; zero if there is none in five years.
+func (t Times) Next(now time.Time) time.Time { return t.cron.Next(now) }
+
+// ParseTimes parses a schedule such as "0 2 * * *", in UTC unless it begins with a time zone, such as CRON_TZ=Europe/Berlin.
+func ParseTimes(text string) (Times, error) {
+	if strings.Contains(text, "@every") {
+		return Times{}, fmt.Errorf("%q is an interval, not times", text)
+	}
+	zoned := text
+	if !strings.HasPrefix(text, "CRON_TZ=") && !strings.HasPrefix(text, "TZ=") {
+		zoned = "CRON_TZ=UTC " + text
+	}
+	parsed, err := parse(zoned)
+	if err != nil {
+		return Times{}, fmt.Errorf("%q is not a schedule such as \"0 2 * * *\": %w", text, err)
+	}
+	return Times{parsed}, nil
 }
 
 // parse is cron.ParseStandard. It panics for some texts, such as a time zone alone.
