@@ -22,7 +22,7 @@ func Show(out io.Writer, p *Plan, all bool) error {
 	fmt.Fprintf(out, "ClusterRollout %s/%s: %s\n", p.Namespace, p.Name, Change(&p.Change))
 	fmt.Fprintf(out, "Plan %s: %s\n", s.Hash, Totals(s))
 	if p.PlannedHash != "" && p.PlannedHash != s.Hash {
-		fmt.Fprintf(out, "The plan of the rollout in the management cluster is %s: Clusters, or their class, have changed since.\n",
+		fmt.Fprintf(out, "The plan that the rollout follows is %s: since then, it has changed Clusters, or they or their class have changed.\n",
 			p.PlannedHash)
 	}
 	if s.Irreversible != "" {
