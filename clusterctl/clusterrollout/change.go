@@ -41,7 +41,7 @@ type Done struct {
 	Before bool
 }
 
-// change reads the rollout, applies a function to it, and patches the difference, again if somebody else changes it meanwhile.
+// change reads the rollout, applies a function to it, and patches the difference, again if another client changes it meanwhile.
 func (c *Changes) change(ctx context.Context, verb string, apply func(*fleetv1.ClusterRollout) error) (Done, error) {
 	var done Done
 	err := retry.OnError(c.Backoff, func(err error) bool { return apierrors.IsConflict(err) && ctx.Err() == nil }, func() error {
@@ -133,7 +133,7 @@ func (c *Changes) stage(r *fleetv1.ClusterRollout, stage string) (string, error)
 	if waiting := WaitingStage(r); waiting != "" {
 		return waiting, nil
 	}
-	return "", fmt.Errorf("no stage waits for an approval, its phase is %s: choose one that is to be approved before with --stage",
+	return "", fmt.Errorf("no stage waits for an approval, its phase is %s: with --stage, one can be approved before",
 		r.Status.Phase)
 }
 
@@ -163,7 +163,7 @@ func (c *Changes) Abort(ctx context.Context, rollback bool) (Done, error) {
 		case r.Ended() && !rollback:
 			return fmt.Errorf("it has ended, as %s", r.Status.Phase)
 		case r.Ended():
-			return fmt.Errorf("it has ended, as %s: to set Clusters back, create another ClusterRollout with the former class and variables",
+			return fmt.Errorf("it has ended, as %s: to set Clusters back, create another ClusterRollout with the class and variables that they had",
 				r.Status.Phase)
 		case r.Spec.Abort == fleetv1.RolloutAbortRollback:
 			return errors.New("it is being rolled back already: pause it to stop that")

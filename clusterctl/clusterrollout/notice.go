@@ -12,7 +12,7 @@ import (
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 )
 
-// Notice returns what users are to be told about the rollout that a Cluster takes part in; empty if it takes part in none, or if that has
+// Notice returns what users should know about the rollout that a Cluster takes part in; empty if it takes part in none, or if that has
 // ended. It reads at most the rollout. The commands in it are in backquotes.
 func Notice(ctx context.Context, c client.Reader, cluster metav1.Object, now time.Time) string {
 	e, err := fleetv1.RolloutEntryOf(cluster)

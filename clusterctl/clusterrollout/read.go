@@ -118,7 +118,7 @@ func Entries(ctx context.Context, c client.Reader, r *fleetv1.ClusterRollout) ([
 			return "", err
 		}
 		for i := range list.Items {
-			// What cannot be decoded belongs to nobody, and the controller reports it.
+			// The controller reports what cannot be decoded.
 			if e, err := fleetv1.RolloutEntryOf(&list.Items[i]); err == nil && e != nil && e.ID == ID(r) {
 				all = append(all, Entry{list.Items[i].Name, e})
 			}

@@ -22,8 +22,8 @@ import (
 const sharedFor = 2 * time.Minute
 
 // shared is a client.Reader that reads what many Clusters have in common once: ClusterClasses and their templates, ExtensionConfigs, and the
-// metadata of CustomResourceDefinitions. What does not exist is looked up again. Its results must not be changed. It is safe for concurrent
-// use.
+// metadata of CustomResourceDefinitions. What does not exist is looked up again. Its results must not be changed. It is safe for
+// concurrent use.
 type shared struct {
 	client.Reader
 	clock clock.PassiveClock
@@ -84,7 +84,7 @@ func (s *shared) forget() {
 	clear(s.objects)
 }
 
-// once sets value to what was read before, or reads it, and keeps it if it is to be kept.
+// once sets value to what was read before, or reads it, and keeps it if keep says so.
 func once[T any](s *shared, key sharedKey, value *T, read func() error, keep func() bool) error {
 	s.mu.Lock()
 	known := s.objects[key]

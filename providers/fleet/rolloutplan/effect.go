@@ -56,8 +56,8 @@ type Planner struct {
 }
 
 // Effect returns what a change does to a Cluster, which is as it was read from the management cluster, with managedFields. With force, it
-// does not matter who else applies the fields of the change. Errors are temporary: the API server or an object is not ready, or the context has
-// ended. Whatever else prevents a plan is the effect Forbidden or Unknown, so that it does not prevent those of other Clusters.
+// does not matter who else applies the fields of the change. Errors are temporary: the API server or an object is not ready, or the context
+// has ended. Whatever else prevents a plan is the effect Forbidden or Unknown, so that it does not prevent those of other Clusters.
 func (p *Planner) Effect(ctx context.Context, cluster *clusterv1.Cluster, change *fleetv1.RolloutChange, force bool) (Effect, error) {
 	if Matches(change, cluster) {
 		return Effect{Effect: fleetv1.RolloutUnchanged}, nil

@@ -21,7 +21,8 @@ type Outcome struct {
 	Effect
 }
 
-// Summary returns the plan of a rollout: what the change does to all its Clusters. class is the ClusterClass of the change; nil if it has none.
+// Summary returns the plan of a rollout: what the change does to all its Clusters. class is the ClusterClass of the change; nil if it has
+// none.
 func Summary(change *fleetv1.RolloutChange, class *fleetv1.PlannedClass, outcomes []Outcome) (*fleetv1.RolloutPlan, error) {
 	planned := make([]Planned, 0, len(outcomes))
 	counts := map[fleetv1.RolloutEffect]int32{}
