@@ -204,7 +204,8 @@ type RolloutApproval struct {
 	// +kubebuilder:validation:MaxLength=64
 	PlanHash string `json:"planHash,omitempty"`
 
-	// user is who has approved. It is set by the API server's user of the request that adds the approval, and cannot be set to another one.
+	// user is who has approved, as the client wrote it: clusterctl rollout approve writes the user of its kubeconfig. Everybody who may update the
+	// ClusterRollout can approve.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	User string `json:"user,omitempty"`
