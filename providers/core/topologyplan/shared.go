@@ -21,8 +21,8 @@ import (
 // sharedFor is how long shared objects are used before they are read again.
 const sharedFor = 2 * time.Minute
 
-// shared is a client.Reader that reads what many Clusters have in common once: ClusterClasses and their templates, ExtensionConfigs, and the
-// metadata of CustomResourceDefinitions. What does not exist is looked up again. Its results must not be changed. It is safe for
+// shared is a client.Reader that reads what many Clusters have in common once: ClusterClasses and their templates, ExtensionConfigs, and
+// the metadata of CustomResourceDefinitions. What does not exist is looked up again. Its results must not be changed. It is safe for
 // concurrent use.
 type shared struct {
 	client.Reader
