@@ -10,6 +10,7 @@ cd ..
 for webhooks in providers/*/internal/webhook; do
   bin/controller-gen webhook "paths=./$webhooks/..." "output:webhook:artifacts:config=${webhooks%/internal/webhook}/config/webhook"
 done
+(cd hack && go run ./cmd/selectors ..)
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 
 # The OpenAPI documents of the runtime hooks, from the compiled types.

@@ -27,6 +27,7 @@ type source struct {
 	err error
 }
 
+// Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.reader.Read(p)
 	s.size += int64(n)
@@ -52,6 +53,7 @@ type plain struct {
 	err error
 }
 
+// Read implements io.Reader.
 func (p *plain) Read(b []byte) (int, error) {
 	n, err := p.reader.Read(b)
 	if err == nil || err == io.EOF { // age does not wrap it

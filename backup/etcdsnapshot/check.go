@@ -60,6 +60,7 @@ type whileLive struct {
 	reader io.Reader
 }
 
+// Read implements io.Reader.
 func (r *whileLive) Read(p []byte) (int, error) {
 	if r.ctx.Err() != nil {
 		return 0, context.Cause(r.ctx)

@@ -42,7 +42,13 @@ fi
 for program in openssl tar gzip sha256sum sed; do
   command -v "$program" >/dev/null 2>&1 || fail "this machine has no $program: add it to its image"
 done
-command -v curl >/dev/null 2>&1 || command -v wget >/dev/null 2>&1 || fail "this machine has neither curl nor wget: add one to its image"
+if ! command -v curl >/dev/null 2>&1; then
+  command -v wget >/dev/null 2>&1 || fail "this machine has neither curl nor wget: add one to its image"
+  case $(wget --version 2>/dev/null || :) in
+    *"GNU Wget"*) ;;
+    *) fail "this machine has no curl, and its wget is not GNU Wget: others, as of busybox, cannot read an address from a file: add curl" ;;
+  esac
+fi
 url=$(value url) sum=$(value sha256) key=$(value key) iv=$(value iv)
 case $url in http://* | https://*) ;; *) fail "$config: url must begin with http:// or https://" ;; esac
 digits "$sum" 64 || fail "$config: sha256 must have 64 hexadecimal digits"

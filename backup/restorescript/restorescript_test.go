@@ -215,6 +215,10 @@ func TestRefusals(t *testing.T) {
 		{reason: "no configuration", want: "cannot read", change: func(n *node) { testenv.Must(n.t, os.Remove(filepath.Join(n.etc, "restore.json"))) }},
 		{reason: "no openssl", want: "no openssl: add it to its image", change: func(n *node) { n.only(without("openssl")...) }},
 		{reason: "no program that downloads", want: "neither curl nor wget", change: func(n *node) { n.only(without("curl")...) }},
+		{reason: "the wget of busybox", want: "its wget is not GNU Wget", change: func(n *node) {
+			n.only(without("curl")...)
+			testenv.Must(n.t, os.WriteFile(filepath.Join(n.program, "wget"), []byte("#!/bin/sh\necho \"BusyBox v1.36.1 multi-call binary.\" >&2; exit 1\n"), 0o700))
+		}},
 		{reason: "the server refuses", want: "the download failed, and the last attempt", change: func(n *node) { n.config.URL += "x" }},
 		{reason: "no server", want: "the download failed", change: func(n *node) { n.config.URL = "http://127.0.0.1:1/etcd?" + secret }},
 		{reason: "another file", want: "SHA-256 of the downloaded data is not the expected one", change: func(n *node) {

@@ -107,6 +107,19 @@ func CompleteWith(cmd *cobra.Command, flag string, values func(ctx context.Conte
 	})
 }
 
+// FirstArgument returns a completion function for commands whose first argument is one of the values that a function returns within a short
+// time; an error means none.
+func FirstArgument(values func(ctx context.Context) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return names(nil, nil)
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		return names(values(ctx))
+	}
+}
+
 // CompleteWithFiles completes an existing flag with the names of files.
 func CompleteWithFiles(cmd *cobra.Command, flag string) {
 	register(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))

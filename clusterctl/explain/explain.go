@@ -89,6 +89,9 @@ func Explain(in Input) Report {
 			if rule.passing && v.recent(c) {
 				c.State = Progressing
 			}
+			if v.consequence(c) {
+				continue
+			}
 			// Of several findings about one object, the first explains the others. What its owners wait for is a consequence.
 			if seen[c.Object] || c.State == Progressing && above[c.Object] {
 				continue

@@ -44,6 +44,8 @@ type Input struct {
 	ProviderOf map[schema.GroupKind]string
 	// NoKind lists kinds that the API server does not serve.
 	NoKind map[schema.GroupKind]bool
+	// Operation is the operation of the fleet provider on the control plane; nil if there is none, or it could not be read.
+	Operation *unstructured.Unstructured
 	// ClassRead is set if the ClusterClass could be read: it does not exist if it is not among the objects.
 	ClassRead bool
 	// Events are warnings in the Cluster's namespace.

@@ -8,6 +8,7 @@ type Reason string
 const (
 	Paused                      Reason = "Paused"
 	RolloutPaused               Reason = "RolloutPaused"
+	OperationInProgress         Reason = "OperationInProgress"
 	HeldByOperation             Reason = "HeldByOperation"
 	ProviderUnavailable         Reason = "ProviderUnavailable"
 	MissingKind                 Reason = "MissingKind"

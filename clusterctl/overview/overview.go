@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
@@ -42,6 +43,8 @@ type Row struct {
 	// Ready is the status of condition Ready: True, False, Unknown, or empty.
 	Ready  string `json:"ready,omitempty"`
 	Paused bool   `json:"paused,omitempty"`
+	// Operation is an operation of the fleet provider on the control plane, such as "ControlPlaneRestore monday"; empty without one.
+	Operation string `json:"operation,omitempty"`
 	// Activity is what is going on, such as "upgrading control plane 1/3"; empty for nothing.
 	Activity string      `json:"activity,omitempty"`
 	Created  metav1.Time `json:"created"`
@@ -138,6 +141,9 @@ func row(c, plane *unstructured.Unstructured, list []*unstructured.Unstructured)
 	}
 	r.Paused = tree.True(c, "spec", "paused")
 	if plane != nil {
+		if op, err := fleetv1.OperationOf(plane); err == nil && op != nil {
+			r.Operation = op.Kind + " " + op.Name
+		}
 		_, machines, _ := unstructured.NestedFieldNoCopy(plane.Object, "spec", "replicas")
 		version := tree.Text(plane, "status", "version")
 		r.ControlPlane = &Replicas{
@@ -169,6 +175,8 @@ func activity(c *unstructured.Unstructured, r Row, objects *tree.Objects) string
 			return "deletion waits for a lifecycle hook"
 		}
 		return "deleting"
+	case r.Operation != "":
+		return r.Operation + " is in progress"
 	case tree.Text(c, "status", "failureReason") != "" || tree.Text(c, "status", "failureMessage") != "":
 		return "failed permanently"
 	case topology != nil && topology.Status == "False" && topology.Severity == "Error":

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 )
 
 // Condition is one condition of an object, as it is shown.
@@ -121,6 +122,12 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 		if !n.listed {
 			n.Conditions = n.Report.unsummarized(u)
 		}
+	}
+	if op, err := fleetv1.OperationOf(u); err == nil && op != nil {
+		n.Conditions = append(n.Conditions, Condition{
+			Type: "Operation", Status: "True", Reason: string(op.Mode),
+			Message: fmt.Sprintf("%s %s is in progress: see clusterctl explain cluster", op.Kind, op.Name),
+		})
 	}
 	return n
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/webhook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/workload"
 	"sigs.k8s.io/cluster-api/providers/internal/etcd"
@@ -41,6 +42,7 @@ import (
 type flags struct {
 	concurrency                      int
 	etcdDialTimeout, etcdCallTimeout time.Duration
+	etcdJoinTimeout                  time.Duration
 	conditionsGrace                  time.Duration
 	keyAlgorithm                     pki.KeyAlgorithm
 	namedAfterTemplates              bool
@@ -52,6 +54,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 100, "Number of KubeadmControlPlanes to process at the same time")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
+	fs.DurationVar(&f.etcdJoinTimeout, "etcd-join-timeout-duration", membership.DefaultJoinTimeout,
+		"How long kubeadm takes at most from reading the configuration of a cluster to joining its etcd. A deleted Machine that has not joined "+
+			"is held that long after its bootstrap token was revoked, if etcd could lose its quorum otherwise")
 	fs.StringVar(new(string), "etcd-client-log-level", "info", "Accepted for compatibility, without effect")
 	// It only fails for flags that do not exist.
 	_ = fs.MarkDeprecated("etcd-client-log-level", "remove it: -v decides what is logged, and the flag has no effect")
@@ -67,6 +72,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 func (f *flags) validate() error {
 	for name, value := range map[string]time.Duration{
 		"etcd-dial-timeout-duration": f.etcdDialTimeout, "etcd-call-timeout-duration": f.etcdCallTimeout,
+		"etcd-join-timeout-duration":     f.etcdJoinTimeout,
 		"remote-conditions-grace-period": f.conditionsGrace,
 	} {
 		if value <= 0 {
@@ -156,7 +162,7 @@ func setup(
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
-		MachinePools: pools, WatchesMachinePools: watched, ConditionsGrace: f.conditionsGrace, Keys: keys,
+		MachinePools: pools, WatchesMachinePools: watched, ConditionsGrace: f.conditionsGrace, JoinTimeout: f.etcdJoinTimeout, Keys: keys,
 		NamedAfterTemplates: f.namedAfterTemplates, Metrics: ctrlmetrics.Registry, Updater: updater,
 	})
 	if err != nil {

@@ -6,12 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	crmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
@@ -144,20 +140,16 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	return errors.Join(
 		backupstore.Setup(ctx, mgr, backupstore.Options{Concurrency: f.stores, Filter: filter, Opener: opener}),
 		policy.Setup(ctx, mgr, policy.Options{Concurrency: f.policies, Filter: filter}),
-		recovery.Setup(ctx, mgr, recovery.Options{Concurrency: f.recoveries, Filter: filter, Connect: workloads(connector)}),
+		recovery.Setup(ctx, mgr, recovery.Options{Concurrency: f.recoveries, Filter: filter,
+			Connect: connect(connector, func(e *member.Etcd) recovery.Workload { return e })}),
 		backup.Setup(ctx, mgr, backup.Options{
-			Concurrency: f.backups, Filter: filter, Opener: opener, Connect: connect(connector),
+			Concurrency: f.backups, Filter: filter, Opener: opener,
+			Connect:        connect(connector, func(e *member.Etcd) backup.Etcd { return members{e} }),
 			BytesPerSecond: f.bytesPerSecond, WorkDir: work.Path,
 		}),
 		restore.Setup(ctx, mgr, restore.Options{
 			Concurrency: f.restores, Filter: filter, Opener: opener, WorkDir: work.Path, Server: server,
-			Connect: func(ctx context.Context, cluster types.NamespacedName) (restore.ControlPlane, error) {
-				e, err := connector.Connect(ctx, cluster)
-				if err != nil {
-					return nil, err
-				}
-				return e, nil
-			},
+			Connect: connect(connector, func(e *member.Etcd) restore.ControlPlane { return e }),
 		}),
 		rotation.Setup(ctx, mgr, rotation.Options{
 			Concurrency: f.rotations, Filter: filter,
@@ -200,51 +192,16 @@ func serveData(ctx context.Context, mgr ctrl.Manager, opener backupstore.Opener,
 	return s, mgr.Add(s)
 }
 
-// connect returns how backups connect to the etcd of Clusters.
-func connect(c *member.Connector) func(context.Context, types.NamespacedName) (backup.Etcd, error) {
-	return func(ctx context.Context, cluster types.NamespacedName) (backup.Etcd, error) {
+// connect returns how a controller connects to the etcd of Clusters: as is what it uses of that.
+func connect[T any](c *member.Connector, as func(*member.Etcd) T) func(context.Context, types.NamespacedName) (T, error) {
+	return func(ctx context.Context, cluster types.NamespacedName) (T, error) {
 		e, err := c.Connect(ctx, cluster)
 		if err != nil {
-			return nil, err
+			var none T
+			return none, err
 		}
-		return members{e}, nil
+		return as(e), nil
 	}
-}
-
-// workloads returns how recoveries connect to workload clusters.
-func workloads(c *member.Connector) func(context.Context, types.NamespacedName) (recovery.Workload, error) {
-	return func(ctx context.Context, cluster types.NamespacedName) (recovery.Workload, error) {
-		e, err := c.Connect(ctx, cluster)
-		if err != nil {
-			return nil, err
-		}
-		return workload{e}, nil
-	}
-}
-
-// workload is a workload cluster whose control plane is recovered.
-type workload struct{ *member.Etcd }
-
-// Members implements recovery.Workload.
-func (w workload) Members(ctx context.Context, node string) ([]string, error) {
-	view, err := w.View(ctx, node)
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for _, m := range view.Members {
-		ids = append(ids, strconv.FormatUint(m.ID, 16))
-	}
-	return ids, nil
-}
-
-// DeleteNode implements recovery.Workload.
-func (w workload) DeleteNode(ctx context.Context, name string) error {
-	err := w.Workload().Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting Node %s: %w", name, err)
-	}
-	return nil
 }
 
 // members are the members of a Cluster's etcd.

@@ -1,10 +1,10 @@
 # Runs as root on a control plane machine of kubeadm, and prints one line of JSON. Variables: action, which is Inspect or ForceNewCluster, and
 # uid, which identifies the command.
 #
-# ForceNewCluster stops the kubelet and etcd, runs the same etcd once with --force-new-cluster, and starts the kubelet again. The manifest of
-# etcd's static Pod never has the flag, so that no restart can throw out members that have joined since. The kubelet is stopped because one
-# that has not reached an API server since its own start does not stop Pods whose manifest is gone. This may be killed at any point and called
-# again. The file done has the uid of the command that was carried out: etcd is not forced again for it.
+# ForceNewCluster stops the kubelet, the API server and etcd, runs the same etcd once with --force-new-cluster, and starts the kubelet again.
+# The manifest of etcd's static Pod never has the flag, so that no restart can throw out members that have joined since. The kubelet is stopped
+# because one that has not reached an API server since its own start does not stop Pods whose manifest is gone. This may be killed at any point
+# and called again. The file done has the uid of the command that was carried out: etcd is not forced again for it.
 set -u
 umask 077
 pki=/etc/kubernetes/pki/etcd
@@ -49,11 +49,13 @@ within() {
 	done
 }
 
-# processes prints the IDs of processes of etcd with a data directory: of the Pod, or those that this script has started.
+# processes prints the IDs of processes of a program with one of the flags of static Pods. They are in the network of the machine: others of
+# the same name serve control planes that run in Pods.
 processes() {
 	for one in /proc/[0-9]*; do
 		[ "$(cat "$one/comm" 2>/dev/null)" = "$1" ] || continue
-		if tr '\0' '\n' 2>/dev/null <"$one/cmdline" | grep -q '^--data-dir='; then
+		[ "$(readlink "$one/ns/net")" = "$(readlink /proc/self/ns/net)" ] || continue
+		if tr '\0' '\n' 2>/dev/null <"$one/cmdline" | grep -q -e '^--data-dir=' -e '^--etcd-servers='; then
 			echo "${one#/proc/}"
 		fi
 	done
@@ -107,6 +109,12 @@ backstop() {
 	systemd-run --quiet --collect flock "$state/lock" sh -c 'pkill -KILL -x etcd-forced; systemctl start kubelet' >/dev/null 2>&1 9>&- || :
 }
 
+# stop_server ends the API server, which the kubelet starts again. Without etcd, a running one lets each request wait for a minute: so would
+# the kubelet, which asks for its Node twice before it starts a Pod, even that of etcd.
+stop_server() {
+	for pid in $(processes kube-apiserver); do kill -s KILL "$pid"; done
+}
+
 stop_etcd() {
 	for signal in TERM KILL; do
 		for pid in $(processes etcd); do kill -s "$signal" "$pid"; done
@@ -127,6 +135,7 @@ force() {
 		trap 'exit 1' HUP INT TERM
 		backstop
 		systemctl stop kubelet || fail "the kubelet cannot be stopped"
+		stop_server
 		stop_etcd || fail "etcd cannot be stopped"
 		forced
 		printf %s "$uid" >"$state/done.new"

@@ -85,7 +85,16 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const etcd = "/proc/99999999" // no process has this ID
+	const etcd = "/proc/99999999" // No process has this ID.
+	// The API server of the machine, and that of a control plane in Pods.
+	for process, network := range map[string]string{"self": "net:[1]", "99999997": "net:[2]", "99999998": "net:[1]", "99999999": "net:[1]"} {
+		write("proc/"+process+"/comm", "kube-apiserver\n")
+		write("proc/"+process+"/cmdline", "kube-apiserver\x00--etcd-servers=https://127.0.0.1:2379\x00")
+		if err := errors.Join(os.Mkdir(filepath.Join(root, "proc", process, "ns"), 0o700),
+			os.Symlink(network, filepath.Join(root, "proc", process, "ns", "net"))); err != nil {
+			t.Fatal(err)
+		}
+	}
 	write(etcd+"/comm", "etcd\n")
 	write(etcd+"/cmdline", "etcd\x00--data-dir="+root+"/data\x00")
 	write(etcd+"/environ", "ETCD_NAME=a\x00")
@@ -100,6 +109,7 @@ func TestKilled(t *testing.T) {
 	for _, path := range []string{"/proc/", "/etc/kubernetes", "/var/lib/cluster-api"} {
 		script = strings.ReplaceAll(script, path, root+path)
 	}
+	script = "kill() { case $* in *99999997|*99999998) echo \"kill $*\" >>" + root + "/calls ;; *) command kill \"$@\" ;; esac; }\n" + script
 	read, written, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +129,7 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "start kubelet\nstop kubelet\netcd --data-dir=" + root + "/data --force-new-cluster a\n" +
+	want := "start kubelet\nstop kubelet\nkill -s KILL 99999998\netcd --data-dir=" + root + "/data --force-new-cluster a\n" +
 		"pkill -KILL -x etcd-forced\nstart kubelet\n"
 	if diff := cmp.Diff(want, string(calls)); diff != "" {
 		t.Errorf("what was called (-want +got):\n%s", diff)

@@ -74,6 +74,7 @@ type options struct {
 	initialize, move        int
 	operator                int
 	backups, backupSize     int
+	docker                  int
 	verification            string
 	extensions              bool
 	idle, profiles          time.Duration
@@ -103,6 +104,8 @@ func parse(args []string) (options, error) {
 		"for two minutes, or --idle, and print what a backup costs")
 	flags.IntVar(&o.backupSize, "backup-size", 0,
 		"instead of the table, back up a cluster whose etcd has this many MiB, and print what it costs")
+	flags.IntVar(&o.docker, "docker", 0, "with --backup-size, the cluster has this many control plane machines of the Docker provider, "+
+		"with a real etcd, and what the backup costs its members is printed, too")
 	flags.StringVar(&o.verification, "verification", "Restored", "how archives are verified, with --backups and --backup-size")
 	flags.BoolVar(&o.extensions, "extensions", false,
 		"with a runtime extension that patches the templates of all clusters, and blocks the creation of each once")
@@ -137,6 +140,9 @@ func run(ctx context.Context, args []string) error {
 	if o.backups+o.backupSize > 0 {
 		programs = append(programs, managers.Fleet())
 	}
+	if o.docker > 0 {
+		programs = append(programs, managers.Docker())
+	}
 	w, err := startWorld(ctx, managers.Options{Root: o.root, Dir: o.keep, Stored: o.store}, programs)
 	if err != nil {
 		return err
@@ -148,6 +154,8 @@ func run(ctx context.Context, args []string) error {
 		err = w.health(ctx, os.Stdout, o.health, o.workers)
 	case o.backups > 0:
 		return w.backups(ctx, os.Stdout, o)
+	case o.backupSize > 0 && o.docker > 0:
+		return w.backupOfMembers(ctx, os.Stdout, o)
 	case o.backupSize > 0:
 		return w.backupOf(ctx, os.Stdout, o.backupSize, o.verification)
 	case o.resourceSets > 0:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -167,13 +166,18 @@ func (e *etcd) writeTo(ctx context.Context, node string) error {
 	return err
 }
 
-// application probes the web server of testdata/application.yaml as a load balancer does: at each worker in turn, and at the
-// next one if one does not respond.
+// application probes the web server of testdata/application.yaml.
 func application(t *testing.T, c *journey.Subject) *probe {
+	t.Helper()
+	return balanced(t, c, "requests to the application", "30080/static/ok", func(body string) bool { return body == "ok" })
+}
+
+// balanced probes a port and path of Nodes as a load balancer does: of each worker in turn, and of the next one if one does not respond.
+func balanced(t *testing.T, c *journey.Subject, what, path string, right func(body string) bool) *probe {
 	t.Helper()
 	h := &http.Client{Timeout: patience / 3, Transport: &http.Transport{DisableKeepAlives: true}}
 	turn := 0
-	return start(t, "requests to the application", func(ctx context.Context) error {
+	return start(t, what, func(ctx context.Context) error {
 		addresses := workerAddresses(c.Snapshot())
 		if len(addresses) == 0 {
 			return errors.New("no worker has an address")
@@ -181,7 +185,7 @@ func application(t *testing.T, c *journey.Subject) *probe {
 		turn++
 		var err error
 		for i := range min(2, len(addresses)) {
-			if err = get(ctx, h, addresses[(turn+i)%len(addresses)]); err == nil {
+			if err = get(ctx, h, addresses[(turn+i)%len(addresses)]+":"+path, right); err == nil {
 				return nil
 			}
 		}
@@ -189,8 +193,8 @@ func application(t *testing.T, c *journey.Subject) *probe {
 	})
 }
 
-func get(ctx context.Context, h *http.Client, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, "30080")+"/static/ok", nil)
+func get(ctx context.Context, h *http.Client, address string, right func(body string) bool) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address, nil)
 	if err != nil {
 		return err
 	}
@@ -200,7 +204,7 @@ func get(ctx context.Context, h *http.Client, address string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if err == nil && (response.StatusCode != http.StatusOK || string(body) != "ok") {
+	if err == nil && (response.StatusCode != http.StatusOK || !right(string(body))) {
 		err = fmt.Errorf("%s answered %s: %q", address, response.Status, body)
 	}
 	return err

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,11 +43,12 @@ func TestRecovery(t *testing.T) {
 	kubectl(t, c, "create", "configmap", "data", "--from-literal", "a=b")
 	before := c.Snapshot()
 	workers := c.Always("workers are not replaced", journey.SameMachines((*journey.Snapshot).Workers, before))
-	survivor, lost := before.ControlPlane()[0], []string{}
+	survivor, lost, uids := before.ControlPlane()[0], []string{}, []types.UID{}
 	for _, m := range before.ControlPlane()[1:] {
-		lost = append(lost, m.Name)
+		lost, uids = append(lost, m.Name), append(uids, m.UID)
 		must(t, "kill", containerOf(m))
 	}
+	began := time.Now()
 	slices.Sort(lost)
 	r := &fleetv1.ControlPlaneRecovery{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "r"},
@@ -78,17 +81,19 @@ func TestRecovery(t *testing.T) {
 	for _, s := range r.Status.Steps {
 		t.Logf("%s: %s, %s", s.Name, s.CompletionTime.Sub(s.StartTime.Time), s.Message)
 	}
+	t.Logf("recovered %.0f s after the machines were killed", time.Since(began).Seconds())
 	if got := kubectl(t, c, "get", "configmap", "data", "--output", "jsonpath={.data.a}"); got != "b" {
 		t.Errorf("the data are %q", got)
 	}
 	stage(t, "3 control plane machines again", func() {
 		c.Eventually("the control plane is complete", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), c.WorkloadMatches, func(p *journey.Snapshot) error {
-			if slices.ContainsFunc(p.ControlPlane(), func(m clusterv1.Machine) bool { return slices.Contains(lost, m.Name) }) {
+			if slices.ContainsFunc(p.ControlPlane(), func(m clusterv1.Machine) bool { return slices.Contains(uids, m.UID) }) {
 				return errors.New("a lost Machine still exists")
 			}
 			return nil
 		})
 	})
+	t.Logf("ready %.0f s after the machines were killed", time.Since(began).Seconds())
 	workers()
 	testenv.Must(t, api.Delete(t.Context(), r))
 	gone(t, c)

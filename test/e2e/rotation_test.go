@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -46,11 +45,15 @@ func (r *rotation) kubeconfig(ctx context.Context) ([]byte, error) {
 	return secret.Data[pki.KubeconfigKey], err
 }
 
-// connected calls do with a client that has a connection of its own.
-func connected(kubeconfig []byte, do func(kubernetes.Interface) error) error {
+// connected calls do with a client that has a connection of its own, and the credentials of a kubeconfig or a token.
+func connected(kubeconfig []byte, token string, do func(kubernetes.Interface) error) error {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return err
+	}
+	if token != "" {
+		config = rest.AnonymousClientConfig(config)
+		config.BearerToken = token
 	}
 	config.Timeout = patience
 	config.Dial = (&net.Dialer{}).DialContext // client-go keeps connections by configuration.
@@ -73,7 +76,7 @@ func (r *rotation) writes(what string, kubeconfig func(ctx context.Context) ([]b
 		if err != nil {
 			return err
 		}
-		return connected(config, func(api kubernetes.Interface) error {
+		return connected(config, "", func(api kubernetes.Interface) error {
 			_, err := api.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "rotation-"}}, metav1.CreateOptions{})
 			return err
 		})
@@ -151,77 +154,38 @@ func rotates(t *testing.T, name string, controlPlanes, workers int) {
 	}}
 	old, err := r.kubeconfig(t.Context())
 	testenv.Must(t, err)
-	token := legacyToken(t, old)
+	legacy, requested := r.tokens()
+	usesTokens(t, c)
 	r.perStep = old
 	testenv.Must(t, api.Create(t.Context(), r.obj))
+	accepted := requested
 	for _, step := range []string{fleetv1.TrustBothStep, fleetv1.ReissueStep, fleetv1.DropOldStep} {
-		perStep, current := r.writes("read before step "+step, r.latestStep), r.writes("of now, in step "+step, r.kubeconfig)
+		if step == fleetv1.DropOldStep {
+			var again string
+			if again, accepted = r.tokens(); again == legacy {
+				t.Error("the token in the Secret is not signed again")
+			}
+		}
+		probes := []*probe{
+			r.writes("read before step "+step, r.latestStep), r.writes("of now, in step "+step, r.kubeconfig),
+			r.authenticates(accepted), r.authenticatesAsOfNow(), proxied(t, c),
+		}
 		stage(t, step, func() { r.until(step) })
-		perStep.end(15 * time.Second)
-		current.end(15 * time.Second)
+		for _, p := range probes {
+			p.end(15 * time.Second)
+		}
+		tokensWork(t, c)
 	}
 	c.Reconnect()
 	c.Eventually("the Cluster is ready", journey.Ready, journey.ControlPlanes(controlPlanes), journey.Workers(workers), c.WorkloadMatches,
 		journey.NewMachines(func(p *journey.Snapshot) []clusterv1.Machine { return p.Machines.Items }, before))
-	if err := connected(old, func(api kubernetes.Interface) error {
+	if err := connected(old, "", func(api kubernetes.Interface) error {
 		_, err := api.Discovery().ServerVersion()
 		return err
 	}); err == nil {
 		t.Error("the kubeconfig of before the rotation is not refused")
 	}
-	r.authenticates(token)
+	r.refused(legacy, requested)
 	testenv.Must(t, api.Delete(t.Context(), r.obj)) // It outlives its Cluster.
 	stage(t, "deleted", func() { gone(t, c) })
-}
-
-// legacyToken creates a Secret with a ServiceAccount token, and returns the token.
-func legacyToken(t *testing.T, kubeconfig []byte) string {
-	t.Helper()
-	var token string
-	testenv.Must(t, connected(kubeconfig, func(api kubernetes.Interface) error {
-		_, err := api.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "legacy", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}},
-			Type:       corev1.SecretTypeServiceAccountToken,
-		}, metav1.CreateOptions{})
-		return err
-	}))
-	testenv.Eventually(t, "the token is signed", func() error {
-		return connected(kubeconfig, func(api kubernetes.Interface) error {
-			secret, err := api.CoreV1().Secrets("default").Get(t.Context(), "legacy", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if token = string(secret.Data[corev1.ServiceAccountTokenKey]); token == "" {
-				return fmt.Errorf("the Secret has no token")
-			}
-			return nil
-		})
-	})
-	return token
-}
-
-// authenticates checks that the token of the Secret is signed again, and the old one refused.
-func (r *rotation) authenticates(old string) {
-	r.t.Helper()
-	config, err := r.kubeconfig(r.t.Context())
-	testenv.Must(r.t, err)
-	secret := &corev1.Secret{}
-	testenv.Must(r.t, connected(config, func(api kubernetes.Interface) error {
-		secret, err = api.CoreV1().Secrets("default").Get(r.t.Context(), "legacy", metav1.GetOptions{})
-		return err
-	}))
-	if string(secret.Data[corev1.ServiceAccountTokenKey]) == old {
-		r.t.Error("the token in the Secret is not signed again")
-	}
-	for token, want := range map[string]string{string(secret.Data[corev1.ServiceAccountTokenKey]): "forbidden", old: "Unauthorized"} {
-		rest, err := clientcmd.RESTConfigFromKubeConfig(config)
-		testenv.Must(r.t, err)
-		rest.CertData, rest.KeyData, rest.BearerToken = nil, nil, token
-		api, err := kubernetes.NewForConfig(rest)
-		testenv.Must(r.t, err)
-		_, err = api.CoreV1().Nodes().List(r.t.Context(), metav1.ListOptions{})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			r.t.Errorf("with a token that should be %s: %v", want, err)
-		}
-	}
 }

@@ -47,7 +47,7 @@ func TestSample(t *testing.T) {
 		{
 			reason: "backups of etcd, a restore, a recovery without a quorum, and a rotation of authorities", soak: true,
 			scenarios: []string{"backups-1x1", "restore-1x1", "recover-3x1", "rotate-authorities-1x1"},
-			families:  []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed"},
+			families:  []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed", "kills"},
 		},
 		{
 			reason: "several faults of the operator, or another leader", soak: true,

@@ -23,7 +23,10 @@ import (
 
 // TestExtensionOfTheBook builds the extension that is printed in the book of Cluster API v1.7, unmodified, in a module of its own that
 // replaces one module, and lets it take part in the life of a Cluster.
+//
+// Each change compiles against the same import paths (test/importpaths), and calls extensions in other journeys.
 func TestExtensionOfTheBook(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	listing := bookListing(t)
 	w := newExtensionWorld(t)

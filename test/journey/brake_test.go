@@ -84,7 +84,10 @@ func (c *Subject) announced(name, reason, message string) error {
 
 // TestFleetUnhealthy checks that nothing is remediated while more Clusters have unhealthy Machines than the core manager's flag allows, and
 // that once enough of them are back, what is still dead is replaced, and nothing else.
+//
+// Each change checks the decision, its message and its end in the tests of the health check.
 func TestFleetUnhealthy(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := newFleet(t, "--remediation-max-unhealthy-clusters=1")
 	class := w.Class(w.Tools.ProjectTemplate())

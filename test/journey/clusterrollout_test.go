@@ -135,7 +135,7 @@ func TestClusterRollout(t *testing.T) {
 		all[i].Eventually("the Cluster is as it was", Ready, ControlPlanes(1), Workers(1), classIs(is))
 	}
 	for _, c := range all {
-		c.Gone()
+		c.Delete()
 	}
 }
 
@@ -158,7 +158,7 @@ func (v *vault) owned(name, class string) {
 		"spec":     map[string]any{"topology": map[string]any{"class": class, "version": "v1.30.5"}},
 	}}
 	apply := client.ApplyConfigurationFromUnstructured(u)
-	testenv.Must(v.t, v.World.api().Apply(v.t.Context(), apply, client.FieldOwner("gitops")))
+	testenv.Must(v.t, v.World.Client.Apply(v.t.Context(), apply, client.FieldOwner("gitops")))
 }
 
 // labelled adds a label to the workers of a class, which is changed in place.

@@ -1,10 +1,15 @@
 package journey
 
-import "testing"
+import (
+	"testing"
 
-// TestTemplateOfV17 generates a Cluster from the unmodified template of Cluster API v1.7, upgrades and deletes it. It is one of the first
-// journeys that start, because the machines of this template take their time.
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+)
+
+// TestTemplateOfV17 generates a Cluster from the unmodified template of Cluster API v1.7, upgrades and deletes it, whose machines take
+// minutes. Each change runs TestDocumentedTemplate, and creates the objects of this template without machines (TestPublishedClasses).
 func TestTemplateOfV17(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w, template := referenceTemplate(t)
 	w.Class(template)

@@ -27,30 +27,35 @@ type fault struct {
 	// cause is "Reason Kind" or "Reason Kind/name"; words are in its message.
 	cause string
 	words []string
+	// soak is set if only soak tests inject it: what it takes is that of another one.
+	soak bool
 }
 
 func frequentFaults() []fault {
 	return []fault{
-		{"another program keeps a finalizer", foreignFinalizer, "ForeignFinalizer InMemoryMachine", []string{"example.com/billing"}},
-		{"bootstrap data refers to a Secret that does not exist", missingFile, "BootstrapFailed KubeadmConfig", []string{"files[0].contentFrom", "motd"}},
-		{"a template was deleted", missingTemplate, "MissingObject MachineDeployment/workers", []string{"InMemoryMachineTemplate nowhere does not exist"}},
-		{"a rollout was paused and forgotten", pausedRollout, "RolloutPaused MachineDeployment/workers", []string{"0 of 2"}},
-		{"the pod network does not work on a Node", notReadyNode, "NodeUnhealthy Machine", []string{"Ready is False"}},
-		{"a Node was deleted", deletedNode, "NodeUnhealthy Machine", []string{"no longer exists"}},
-		{"a pool of addresses is exhausted", exhaustedPool, "AddressNotAllocated IPAddressClaim/second", []string{"InClusterIPPool small", "PoolExhausted"}},
-		{"a quota does not allow another Machine", exhaustedQuota, "MachinesNotCreated MachineSet", []string{"exceeded quota: machines"}},
-		{"the certificates of a control plane Machine have expired", expiredCertificates, "CertificatesExpired Machine", []string{"have expired"}},
-		{"a health check has a template that does not exist", missingRemediation, "RemediationTemplate MachineHealthCheck/reboots", []string{"InMemoryMachineTemplate", "nowhere"}},
+		{"another program keeps a finalizer", foreignFinalizer, "ForeignFinalizer InMemoryMachine", []string{"example.com/billing"}, false},
+		{"bootstrap data refers to a Secret that does not exist", missingFile, "BootstrapFailed KubeadmConfig", []string{"files[0].contentFrom", "motd"}, false},
+		{"a template was deleted", missingTemplate, "MissingObject MachineDeployment/workers", []string{"InMemoryMachineTemplate nowhere does not exist"}, true},
+		{"a rollout was paused and forgotten", pausedRollout, "RolloutPaused MachineDeployment/workers", []string{"0 of 2"}, true},
+		{"the pod network does not work on a Node", notReadyNode, "NodeUnhealthy Machine", []string{"Ready is False"}, true},
+		{"a Node was deleted", deletedNode, "NodeUnhealthy Machine", []string{"no longer exists"}, false},
+		{"a pool of addresses is exhausted", exhaustedPool, "AddressNotAllocated IPAddressClaim/second", []string{"InClusterIPPool small", "PoolExhausted"}, false},
+		{"a quota does not allow another Machine", exhaustedQuota, "MachinesNotCreated MachineSet", []string{"exceeded quota: machines"}, true},
+		{"the certificates of a control plane Machine have expired", expiredCertificates, "CertificatesExpired Machine", []string{"have expired"}, false},
+		{"a health check has a template that does not exist", missingRemediation, "RemediationTemplate MachineHealthCheck/reboots", []string{"InMemoryMachineTemplate", "nowhere"}, true},
 	}
 }
 
-// TestExplainsFrequentFaults lets one fault after another happen to a Cluster, and explains each.
+// TestExplainsFrequentFaults lets one fault after another happen to a Cluster, and explains each; half of them in soak tests only.
 func TestExplainsFrequentFaults(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
 	c := n.Plain(Plain{ControlPlanes: 1, Workers: 2}.String())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(2), c.ExplainsNothing)
 	for _, f := range frequentFaults() {
+		if f.soak && !testenv.Soaks() {
+			continue
+		}
 		repair := f.inject(c)
 		c.Eventually("explained: "+f.reason, c.Explains(f.cause, f.words...))
 		repair()

@@ -11,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // TestMachinesLosePower checks that machines without power are reported, that no Machine is removed meanwhile, and that they recover.
@@ -38,6 +40,7 @@ func TestMachinesLosePower(t *testing.T) {
 		machineCondition(newest, controlplanev1.MachineEtcdMemberHealthyCondition, corev1.ConditionFalse),
 		machineCondition(newest, controlplanev1.MachineAPIServerPodHealthyCondition, corev1.ConditionUnknown), readyControlPlanes(2))
 	c.Eventually("the cause is explained", c.Explains("NodeUnhealthy Machine/"+newest), c.ExplainsAll("NodeUnhealthy Machine/"+worker))
+	c.keepsQuorum(&planes[0], &planes[2])
 	// Without the annotation, the unhealthy Machine would be deleted first, which is safe.
 	c.update(&oldest, func() { metav1.SetMetaDataAnnotation(&oldest.ObjectMeta, clusterv1.DeleteMachineAnnotation, "") })
 	c.Change(SetControlPlanes(1))
@@ -56,6 +59,28 @@ func TestMachinesLosePower(t *testing.T) {
 	c.Eventually("the machines have recovered", Ready, ControlPlanes(3), Workers(1), c.WorkloadMatches)
 	still()
 	c.Gone()
+}
+
+// keepsQuorum checks which Machines of a control plane with three users may delete while one of them is not healthy. Nothing is deleted.
+func (c *Subject) keepsQuorum(healthy, unhealthy *clusterv1.Machine) {
+	c.t.Helper()
+	refused := func(o ...client.DeleteOption) error {
+		want := fmt.Sprintf("without the healthy member of Machine %s, 1 of the 2 members that stay would be healthy, and 2 must be. "+
+			"The control plane has 3 members (not healthy: %s; being deleted: none)", healthy.Name, unhealthy.Name)
+		if err := c.Client.Delete(c.t.Context(), healthy, o...); err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("deletion of healthy Machine %s: error %v, want %s", healthy.Name, err, want)
+		}
+		return nil
+	}
+	c.Eventually("the manager knows that a Machine is not healthy", func(*Snapshot) error { return refused(client.DryRunAll) })
+	testenv.Must(c.t, refused())
+	testenv.Must(c.t, c.Client.Delete(c.t.Context(), unhealthy, client.DryRunAll))
+	forced := healthy.DeepCopy()
+	c.update(forced, func() {
+		metav1.SetMetaDataAnnotation(&forced.ObjectMeta, "controlplane.cluster.x-k8s.io/allow-quorum-loss", "")
+	})
+	testenv.Must(c.t, c.Client.Delete(c.t.Context(), forced, client.DryRunAll))
+	c.update(forced, func() { delete(forced.Annotations, "controlplane.cluster.x-k8s.io/allow-quorum-loss") })
 }
 
 // TestOnlyControlPlaneMachineIsDeleted checks that a replacement joins before the only control plane Machine is removed.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // sick returns a check that finds Nodes whose condition Ready has been Unknown for a time.
@@ -274,8 +275,9 @@ func TestRecoveryBeforeRemediation(t *testing.T) {
 	c.Gone()
 }
 
-// TestNodeNeverJoins checks that a Machine without a Node is replaced after nodeStartupTimeout.
+// TestNodeNeverJoins checks that a Machine without a Node is replaced after nodeStartupTimeout, which is half a minute at least.
 func TestNodeNeverJoins(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

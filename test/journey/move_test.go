@@ -31,7 +31,7 @@ const killInterval = 300 * time.Millisecond
 // replaced: Machines keep their names, provider IDs, Nodes and addresses.
 func TestMove(t *testing.T) {
 	t.Parallel()
-	clusters := 4
+	clusters := 2
 	if testenv.Soaks() {
 		clusters = 10
 	}

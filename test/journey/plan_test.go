@@ -26,10 +26,14 @@ import (
 )
 
 // TestPlanAgreesWithOutcome makes random changes of a Cluster, its ClusterClass and its templates, and compares the plan of each with what
-// happened. CAPI_PLAN_CHANGES is their number, CAPI_PLAN_SEED selects others.
+// happened. CAPI_PLAN_CHANGES is their number, more in soak tests; CAPI_PLAN_SEED selects others.
 func TestPlanAgreesWithOutcome(t *testing.T) {
 	t.Parallel()
-	seed, changes := planSetting(t, "CAPI_PLAN_SEED", 1), planSetting(t, "CAPI_PLAN_CHANGES", 10)
+	some := 5
+	if testenv.Soaks() {
+		some = 20
+	}
+	seed, changes := planSetting(t, "CAPI_PLAN_SEED", 1), planSetting(t, "CAPI_PLAN_CHANGES", some)
 	w := newExtensionWorld(t)
 	c := plannedCluster(t, w)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))

@@ -20,7 +20,10 @@ import (
 
 // TestRecovery takes the power of two of three control plane machines, so that etcd has no quorum, and recovers the control plane from the
 // third. Workers and data remain.
+//
+// The book and the walk of permissions recover a control plane with each change, too.
 func TestRecovery(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	v := newVault(t)
 	c := v.Plain(Plain{ControlPlanes: 3, Workers: 1}.String())

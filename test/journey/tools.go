@@ -40,7 +40,8 @@ func build(ctx context.Context, root, dir string) (*Tools, error) {
 	if err := release(ctx, root, "v2.0.0", filepath.Dir(t.config)); err != nil {
 		return nil, err
 	}
-	return t, nil
+	// A deleted Machine that is joining could be held for minutes.
+	return t.with(filepath.Dir(t.config), map[string]string{"ETCD_JOIN_TIMEOUT": "2s"})
 }
 
 // with returns these tools with variables of clusterctl.yaml, which is copied to dir.

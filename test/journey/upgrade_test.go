@@ -8,11 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // TestProvidersChangeWhileWebhooksAnswer changes the arguments of all providers, upgrades them to a version that does not start,
 // which is rolled back, and to one that does. All the while, webhooks answer, and a Cluster keeps its Machines.
+//
+// TestOperatorAdoptsAndUpgrades upgrades and rolls back with each change, by the same code.
 func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")

@@ -23,6 +23,7 @@ const nodeImage = "kindest/haproxy:v20230510-486859a6"
 // TestDockerManagerUsesItsPermissions is TestManagersUseTheirPermissions for the Docker manager. It requires Docker: without it, the
 // test is skipped unless CAPI_REQUIRE_DOCKER is set.
 func TestDockerManagerUsesItsPermissions(t *testing.T) {
+	t.Parallel()
 	requireImage(t)
 	w := start(t, managers.Programs()[0], managers.Docker())
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}

@@ -21,6 +21,7 @@ import (
 
 // TestFleetManagerUsesItsPermissions is TestManagersUseTheirPermissions for the manager of the fleet provider.
 func TestFleetManagerUsesItsPermissions(t *testing.T) {
+	t.Parallel()
 	w := start(t, append(managers.Programs(), managers.Fleet())...)
 	w.walkFleet()
 	// The others have another walk.

@@ -104,6 +104,7 @@ const mostWrites = 120
 // with certificates that others issue. They wait until the leaders of that version end. What is not permitted has no effect on Clusters, and is
 // not tried again and again.
 func TestImageSwap(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	definitions := filepath.Join(cmp.Or(os.Getenv("CAPI_FACTS_DIR"), filepath.Join(w.Root, "..", "shared", "facts")), "data", "crds-v1.7")
 	if _, err := os.Stat(definitions); err != nil {

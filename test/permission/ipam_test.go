@@ -15,6 +15,7 @@ import (
 
 // TestIPAMManagerUsesItsPermissions is TestManagersUseTheirPermissions for the manager of the in-cluster IPAM provider.
 func TestIPAMManagerUsesItsPermissions(t *testing.T) {
+	t.Parallel()
 	w := start(t, managers.Programs()[0], managers.IPAM())
 	w.walkIPAM()
 	// The core manager has another walk.

@@ -20,6 +20,7 @@ import (
 
 // TestTestExtensionUsesItsPermissions is TestManagersUseTheirPermissions for the test extension. It calls a hook as the core manager does.
 func TestTestExtensionUsesItsPermissions(t *testing.T) {
+	t.Parallel()
 	w := start(t, managers.Programs()[0], managers.TestExtension())
 	core, extension := w.managers[0], w.managers[1]
 	w.managers = w.managers[1:]

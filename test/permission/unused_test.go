@@ -14,6 +14,7 @@ import (
 
 // TestManagersUseTheirPermissions fails for permissions that are not needed, and for forbidden requests.
 func TestManagersUseTheirPermissions(t *testing.T) {
+	t.Parallel()
 	w := start(t, managers.Programs()...)
 	w.walk()
 	w.compare()

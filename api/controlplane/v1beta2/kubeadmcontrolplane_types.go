@@ -27,6 +27,10 @@ const (
 	// removes it. Its name has the prefix of pre-terminate hooks.
 	PreTerminateHookCleanupAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup"
 
+	// AllowQuorumLossAnnotation on a control plane Machine allows users to delete it although etcd could lose its quorum. Presence counts,
+	// whatever the value.
+	AllowQuorumLossAnnotation = "controlplane.cluster.x-k8s.io/allow-quorum-loss"
+
 	// RemediationInProgressAnnotation on a KubeadmControlPlane records, from the deletion of an unhealthy Machine until the
 	// creation of its replacement, what is being remediated. Its value is the JSON of a LastRemediationStatus.
 	RemediationInProgressAnnotation = "controlplane.cluster.x-k8s.io/remediation-in-progress"

@@ -106,6 +106,10 @@ type CertificateAuthorityRotationStatus struct {
 	// +optional
 	Phase OperationPhase `json:"phase,omitempty"`
 
+	// completionTime is when it has succeeded or failed.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
 	// steps are the steps: TrustBoth, Reissue and DropOld. A step that has a completionTime is not taken again.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
@@ -183,8 +187,11 @@ type AuthorityStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Name of the Cluster"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="Pending, Running, Completed or Failed"
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type=='Completed')].message",description="What it waits for",priority=10
-// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Completed")].reason`,description="Reason of the condition Completed"
+// +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.steps[-1:].name",description="The latest step"
+// +kubebuilder:printcolumn:name="Completed",type="date",JSONPath=".status.completionTime",description="Time since completion"
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=`.status.conditions[?(@.type=="Completed")].message`,description="Message of the condition Completed",priority=10
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation",priority=10
 
 // CertificateAuthorityRotation replaces the certificate authorities of a Cluster, and the key of its ServiceAccount tokens, in three steps.
 // In each, all Machines are replaced.

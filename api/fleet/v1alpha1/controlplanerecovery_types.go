@@ -7,6 +7,24 @@ import (
 // ControlPlaneRecoveryFinalizer is on ControlPlaneRecoveries, and removed when the control plane is given back to its controller.
 const ControlPlaneRecoveryFinalizer = "fleet.cluster.x-k8s.io/recovery"
 
+// Steps of ControlPlaneRecoveries, in order, in status.steps.
+const (
+	// RecoveryStepHold: the controller of the control plane changes nothing from then on.
+	RecoveryStepHold = "Hold"
+	// RecoveryStepCheck: the members were asked again, and the recovery is certain. Nothing is deleted until the next step.
+	RecoveryStepCheck = "Check"
+	// RecoveryStepFence: the lost machines do not run.
+	RecoveryStepFence = "Fence"
+	// RecoveryStepForceNewCluster: the member of the survivor is the only one of etcd.
+	RecoveryStepForceNewCluster = "ForceNewCluster"
+	// RecoveryStepServe: the API server responds.
+	RecoveryStepServe = "Serve"
+	// RecoveryStepRemoveNodes: the Nodes of the lost machines are deleted.
+	RecoveryStepRemoveNodes = "RemoveNodes"
+	// RecoveryStepRelease: the controller of the control plane continues.
+	RecoveryStepRelease = "Release"
+)
+
 // ControlPlaneRecoverySpec is which etcd member survives. It can be changed until spec.confirm is set.
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",message="clusterName is immutable"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.confirm) || self == oldSelf",message="spec is immutable once confirm is set"
@@ -113,6 +131,10 @@ type ControlPlaneRecoveryStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// observedGeneration is the generation that the status is of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// phase is Pending, Running, Completed or Failed.
 	// +optional
 	Phase OperationPhase `json:"phase,omitempty"`
@@ -144,7 +166,7 @@ type ControlPlaneRecoveryStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// steps are the steps that were taken: Hold, Check, Fence, ForceNewCluster, Serve, RemoveNodes and Release.
+	// steps are the steps that were begun, in order: Hold, Check, Fence, ForceNewCluster, Serve, RemoveNodes and Release.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -159,10 +181,12 @@ type ControlPlaneRecoveryStatus struct {
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Name of the Cluster"
 // +kubebuilder:printcolumn:name="Survivor",type="string",JSONPath=".spec.survivor",description="Machine whose etcd member survives"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="Pending, Running, Completed or Failed"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Completed\")].reason",description="Why it has not completed"
-// +kubebuilder:printcolumn:name="Quorum lost",type="date",JSONPath=".status.quorumLostTime",description="Time since the quorum is lost"
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Completed\")].message",description="What it waits for",priority=10
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Completed")].reason`,description="Reason of the condition Completed"
+// +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.steps[-1:].name",description="The latest step"
+// +kubebuilder:printcolumn:name="Completed",type="date",JSONPath=".status.completionTime",description="Time since completion"
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=`.status.conditions[?(@.type=="Completed")].message`,description="Message of the condition Completed",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation",priority=10
+// +kubebuilder:printcolumn:name="Quorum lost",type="date",JSONPath=".status.quorumLostTime",description="Time since the quorum is lost",priority=10
 
 // ControlPlaneRecovery gives a control plane that has lost the quorum of its etcd a new one, made of one member that survives. What that
 // member does not have is lost, and the other Machines of the control plane are deleted. Without spec.confirm, it only reports.

@@ -19,6 +19,10 @@ const (
 	// above: from then on the operation may rely on it. When that annotation is gone, the controller removes it before it changes anything. So
 	// an operation waits for the answer to the mode that it has set, and does not set the annotation again after it has removed it.
 	OperationObservedAnnotation = "fleet.cluster.x-k8s.io/operation-observed"
+	// OperatedAnnotation is set on the KubeadmControlPlane to the UID of the latest operation that has ended, in the write that removes
+	// OperationAnnotation. Names of Machines derive from it: hardware that an operation has given up may start again, and its kubelet would
+	// register the Node of a new Machine of the same name.
+	OperatedAnnotation = "fleet.cluster.x-k8s.io/operated"
 	// RestoreDataAnnotation is set by the controller of a KubeadmControlPlane on the Machine that it creates in OperationModeRestore, and on
 	// its KubeadmConfig, to the name of the Secret in Operation.DataSecret. That Machine runs kubeadm init, although the cluster is
 	// initialized, after it has filled etcd's data directory.
@@ -137,6 +141,8 @@ const (
 	OperationRefusedReason = "Refused"
 	// OperationWaitingReason: a step waits for what the message says.
 	OperationWaitingReason = "Waiting"
+	// OperationPausedReason: users have paused it; the message says what comes next.
+	OperationPausedReason = "Paused"
 	// OperationRunningReason: a step is being taken.
 	OperationRunningReason = "Running"
 	// OperationFailedReason: it cannot succeed.

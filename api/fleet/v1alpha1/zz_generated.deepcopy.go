@@ -283,6 +283,10 @@ func (in *CertificateAuthorityRotationStatus) DeepCopyInto(out *CertificateAutho
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.CompletionTime != nil {
+		in, out := &in.CompletionTime, &out.CompletionTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Steps != nil {
 		in, out := &in.Steps, &out.Steps
 		*out = make([]RotationStep, len(*in))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -20,31 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/command/oncluster"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
-// defaultTimeout is that of backups.
-const defaultTimeout = time.Hour
-
 // Options are the inputs of the command.
 type Options struct {
-	IO          *iostreams.Streams
-	Connect     func(management.Kubeconfig) (*management.Cluster, error)
-	Clock       clock.PassiveClock
-	Kubeconfig  management.Kubeconfig
-	Namespace   string
-	ClusterName string
+	oncluster.Options
 	// Policy is the EtcdBackupPolicy whose settings are used. Empty: the one that selects the Cluster, unless Store is set.
 	Policy string
 	// Store is the BackupStore; Recipients and IdentitySecret are who can decrypt the archive.
@@ -52,14 +41,12 @@ type Options struct {
 	Recipients     []string
 	IdentitySecret string
 	// Import creates EtcdBackups for the archives of the Cluster in Store, instead of making a backup.
-	Import  bool
-	Wait    bool
-	Timeout time.Duration
+	Import bool
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts, noWait := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}, false
+	opts := &Options{Options: oncluster.New(f)}
 	cmd := &cobra.Command{
 		Use:   "backup CLUSTER",
 		Short: "Make a backup of a workload cluster's etcd now",
@@ -80,7 +67,7 @@ management cluster. The Cluster need not exist. Deleting these EtcdBackups does 
   clusterctl backup my-cluster --import --store bucket`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.ClusterName, opts.Wait = args[0], !noWait
+			opts.ClusterName = args[0]
 			if opts.Import {
 				if opts.Store == "" || opts.Policy != "" || len(opts.Recipients) > 0 || opts.IdentitySecret != "" {
 					return errors.New("--import needs --store, and no keys: they are described beside the archives")
@@ -102,8 +89,7 @@ management cluster. The Cluster need not exist. Deleting these EtcdBackups does 
 			return run(cmd.Context(), opts)
 		},
 	}
-	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
+	opts.AddFlags(cmd, f, "Do not wait until the backup is complete and verified, or the archives are imported")
 	cmd.Flags().StringVar(&opts.Policy, "policy", "", "Use the store and the keys of this `EtcdBackupPolicy`")
 	cmd.Flags().StringVar(&opts.Store, "store", "", "Store the archive in this `BackupStore`")
 	cmd.Flags().StringArrayVar(&opts.Recipients, "recipient", nil, "Encrypt the archive for this age public `key`. May be repeated")
@@ -111,27 +97,16 @@ management cluster. The Cluster need not exist. Deleting these EtcdBackups does 
 		"Encrypt the archive for the age key in this `Secret`, and verify it with that key")
 	cmd.Flags().BoolVar(&opts.Import, "import", false,
 		"Create EtcdBackups for the archives of the Cluster in --store, instead of making a backup")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "Do not wait until the backup is complete and verified, or the archives are imported")
-	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, for example 90s or 20m")
 	cmd.MarkFlagsMutuallyExclusive("policy", "store")
-	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
 }
 
 func run(ctx context.Context, opts *Options) error {
-	m, err := opts.Connect(opts.Kubeconfig)
+	m, cluster, err := opts.Cluster(ctx)
 	if err != nil {
 		return err
 	}
-	name := m.Key(opts.Namespace, opts.ClusterName)
-	cluster := &unstructured.Unstructured{}
-	cluster.SetGroupVersionKind(tree.ClusterKind)
-	if err := m.Client.Get(ctx, name, cluster); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return management.NoCluster(name)
-		}
-		return m.OrNotInitialized(ctx, err)
-	}
+	name := client.ObjectKeyFromObject(cluster)
 	settings, err := opts.settings(ctx, m, cluster)
 	if meta.IsNoMatchError(err) {
 		return management.NoFleet()
@@ -157,7 +132,7 @@ func run(ctx context.Context, opts *Options) error {
 		return fmt.Errorf("cannot create the EtcdBackup of cluster %s: %w", name, err)
 	}
 	opts.IO.Infof("Backing up cluster %s to BackupStore %s as EtcdBackup %s", name, settings.StoreRef.Name, b.Name)
-	if !opts.Wait {
+	if opts.NoWait {
 		return nil
 	}
 	return opts.follow(ctx, m, client.ObjectKeyFromObject(b))
@@ -226,8 +201,7 @@ func (o *Options) follow(ctx context.Context, m *management.Cluster, key types.N
 		b, err := o.changed(ctx, m, key, &said)
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("EtcdBackup %s has not ended after %s; it goes on: see `clusterctl get backups -n %s`",
-				key.Name, o.Timeout, key.Namespace)
+			return o.late(context.WithoutCancel(ctx), m, key)
 		case err != nil:
 			return fmt.Errorf("cannot read EtcdBackup %s: %w", key, err)
 		case b == nil:
@@ -239,6 +213,15 @@ func (o *Options) follow(ctx context.Context, m *management.Cluster, key types.N
 			clusterflags.Size(b.Status.Archive.SizeBytes), b.Status.Verified.Method)
 		return nil
 	}
+}
+
+// late returns the error of a backup that is not verified in time: it may be complete, and can be restored then.
+func (o *Options) late(ctx context.Context, m *management.Cluster, key types.NamespacedName) error {
+	b, what := &fleetv1.EtcdBackup{}, "is not complete"
+	if err := m.Client.Get(ctx, key, b); err == nil && b.Status.Phase == fleetv1.BackupPhaseCompleted {
+		what = "is complete, but not verified"
+	}
+	return fmt.Errorf("EtcdBackup %s %s after %s; it goes on: see `clusterctl get backups -n %s`", key.Name, what, o.Timeout, key.Namespace)
 }
 
 // changed watches the backup until it has ended, or the watch has. It is nil in the latter case.

@@ -44,7 +44,7 @@ func runImport(ctx context.Context, o *Options) error {
 	if err := m.Client.Patch(ctx, of, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("cannot set annotation %s of BackupStore %s: %w", fleetv1.ImportAnnotation, key, err)
 	}
-	if !o.Wait {
+	if o.NoWait {
 		return nil
 	}
 	return o.followImport(ctx, m, key, asked)

@@ -97,6 +97,14 @@ func runBackups(ctx context.Context, opts *BackupsOptions) error {
 	case err != nil:
 		return fmt.Errorf("cannot list EtcdBackups: %w", err)
 	}
+	if len(list.Items) == 0 && opts.ClusterName != "" {
+		where := "in namespace " + cmp.Or(opts.Namespace, m.Namespace)
+		if opts.AllNamespaces {
+			where = "in any namespace"
+		}
+		return fmt.Errorf("there are no backups of cluster %s %s: see `clusterctl get backups`, or make one with `clusterctl backup %s`",
+			opts.ClusterName, where, opts.ClusterName)
+	}
 	slices.SortFunc(list.Items, func(a, b fleetv1.EtcdBackup) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Spec.ClusterName, b.Spec.ClusterName),
 			b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -208,13 +207,7 @@ func (o *Options) now() time.Time { return o.Clock.Now() }
 func (o *Options) read() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, name := range o.Files {
-		var raw []byte
-		var err error
-		if name == "-" {
-			raw, err = io.ReadAll(o.IO.In)
-		} else {
-			raw, err = os.ReadFile(name)
-		}
+		raw, err := o.IO.Input(name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read --file %s: %w", name, err)
 		}

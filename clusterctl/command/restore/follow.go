@@ -58,7 +58,7 @@ func (f *follower) confirmed(ctx context.Context) error {
 	value := fmt.Sprintf("%s@%d", f.ClusterName, r.Status.Backup.Revision)
 	if f.Yes {
 		f.IO.Infof("%s", c.Message)
-	} else if err := f.ask(c.Message, value); err != nil {
+	} else if err := f.IO.Ask(c.Message, value, "--confirm or --yes"); err != nil {
 		return err
 	}
 	before := r.DeepCopy()

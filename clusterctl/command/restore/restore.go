@@ -3,47 +3,34 @@
 package restore
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/command/oncluster"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
-// defaultTimeout is how long a restore is waited for: machines of some providers take a quarter of an hour to start, and are deleted
-// before.
-const defaultTimeout = time.Hour
-
 // Options are the inputs of the command.
 type Options struct {
-	IO          *iostreams.Streams
-	Connect     func(management.Kubeconfig) (*management.Cluster, error)
-	Clock       clock.PassiveClock
-	Kubeconfig  management.Kubeconfig
-	Namespace   string
-	ClusterName string
+	oncluster.Options
+	// Latest restores the latest EtcdBackup of the Cluster that has completed, instead of From.
+	Latest bool
 	// From is the EtcdBackup. Store and Key are an archive without one, instead.
 	From, Store, Key string
 	// IdentitySecret is the Secret with the private key of the archive. Empty: that of the EtcdBackup.
@@ -53,13 +40,11 @@ type Options struct {
 	Yes     bool
 	// AcceptOtherCluster and Fenced are the fields of the spec.
 	AcceptOtherCluster, Fenced bool
-	Wait                       bool
-	Timeout                    time.Duration
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts, noWait := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}, false
+	opts := &Options{Options: oncluster.New(f)}
 	cmd := &cobra.Command{
 		Use:   "restore CLUSTER",
 		Short: "Restore the control plane of a workload cluster from a backup",
@@ -67,7 +52,10 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 
 All control plane Machines are deleted, and replaced by new ones with the data of the backup. Workers stay. The command says what will be
 lost, and asks before anything is changed.`,
-		Example: `  # See which backups there are, and restore one
+		Example: `  # Restore the latest backup that is complete
+  clusterctl restore my-cluster --latest
+
+  # See which backups there are, and restore one
   clusterctl get backups my-cluster
   clusterctl restore my-cluster --from my-cluster-20260102-030405-abcde
 
@@ -75,10 +63,10 @@ lost, and asks before anything is changed.`,
   clusterctl restore my-cluster --store bucket --key default/my-cluster/nightly.age --identity-secret backup-key`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.ClusterName, opts.Wait = args[0], !noWait
+			opts.ClusterName = args[0]
 			switch {
-			case (opts.From == "") == (opts.Store == ""):
-				return errors.New("one of --from and --store must be set: see `clusterctl get backups " + args[0] + "`")
+			case opts.From == "" && opts.Store == "" && !opts.Latest:
+				return errors.New("one of --latest, --from and --store must be set: see `clusterctl get backups " + args[0] + "`")
 			case opts.Store != "" && (opts.Key == "" || opts.IdentitySecret == ""):
 				return errors.New("--store needs --key and --identity-secret")
 			case opts.Store == "" && opts.Key != "":
@@ -93,14 +81,13 @@ lost, and asks before anything is changed.`,
 		},
 	}
 	opts.addFlags(cmd, f)
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "Do not wait until the control plane is restored")
 	return cmd
 }
 
 func (o *Options) addFlags(cmd *cobra.Command, f *factory.Factory) {
-	clusterflags.AddKubeconfig(cmd, &o.Kubeconfig, false)
-	clusterflags.AddNamespace(cmd, f, &o.Kubeconfig, &o.Namespace)
+	o.AddFlags(cmd, f, "Do not wait until the control plane is restored")
 	fs := cmd.Flags()
+	fs.BoolVar(&o.Latest, "latest", false, "Restore the latest EtcdBackup of the Cluster that is complete")
 	fs.StringVar(&o.From, "from", "", "Restore this `EtcdBackup`")
 	fs.StringVar(&o.Store, "store", "", "Restore an archive in this `BackupStore`, without an EtcdBackup")
 	fs.StringVar(&o.Key, "key", "", "Restore the archive with this `key` in the store")
@@ -111,23 +98,19 @@ func (o *Options) addFlags(cmd *cobra.Command, f *factory.Factory) {
 	fs.BoolVar(&o.AcceptOtherCluster, "accept-other-cluster", false,
 		"The backup may be of another Cluster, whose load balancers and volumes the restored cluster acts on")
 	fs.BoolVar(&o.Fenced, "fenced", false, "Machines that cannot be deleted are lost, and never run again")
-	fs.DurationVar(&o.Timeout, "timeout", defaultTimeout, "How long to wait, for example 90s or 20m")
-	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &o.Kubeconfig, &o.Namespace)
+	cmd.MarkFlagsMutuallyExclusive("latest", "from", "store")
 }
 
 func run(ctx context.Context, opts *Options) error {
-	m, err := opts.Connect(opts.Kubeconfig)
+	m, cluster, err := opts.Cluster(ctx)
 	if err != nil {
 		return err
 	}
-	name := m.Key(opts.Namespace, opts.ClusterName)
-	cluster := &unstructured.Unstructured{}
-	cluster.SetGroupVersionKind(tree.ClusterKind)
-	if err := m.Client.Get(ctx, name, cluster); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return management.NoCluster(name)
+	name := client.ObjectKeyFromObject(cluster)
+	if opts.Latest {
+		if opts.From, err = latest(ctx, m, name); err != nil {
+			return err
 		}
-		return m.OrNotInitialized(ctx, err)
 	}
 	if err := opts.describe(ctx, m, name); err != nil {
 		return err
@@ -147,10 +130,36 @@ func run(ctx context.Context, opts *Options) error {
 		}
 	}
 	opts.IO.Infof("Restoring the control plane of cluster %s as ControlPlaneRestore %s", name, r.Name)
-	if !opts.Wait {
+	if opts.NoWait {
 		return nil
 	}
 	return f.follow(ctx)
+}
+
+// latest returns the name of the latest EtcdBackup of a Cluster that has completed.
+func latest(ctx context.Context, m *management.Cluster, cluster types.NamespacedName) (string, error) {
+	list := &fleetv1.EtcdBackupList{}
+	err := m.Client.List(ctx, list, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: naming.LabelValue(cluster.Name)})
+	if meta.IsNoMatchError(err) {
+		return "", management.NoFleet()
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot list EtcdBackups: %w", err)
+	}
+	var found *fleetv1.EtcdBackup
+	for i := range list.Items {
+		b := &list.Items[i]
+		if b.Status.Phase == fleetv1.BackupPhaseCompleted && b.DeletionTimestamp.IsZero() && b.Status.StartTime != nil &&
+			(found == nil || b.Status.StartTime.After(found.Status.StartTime.Time)) {
+			found = b
+		}
+	}
+	if found == nil {
+		return "", fmt.Errorf("there is no complete EtcdBackup of cluster %s: see `clusterctl get backups %s -n %s`", cluster, cluster.Name,
+			cluster.Namespace)
+	}
+	return found.Name, nil
 }
 
 // describe says what is restored.
@@ -205,17 +214,4 @@ func (o *Options) object(cluster types.NamespacedName) *fleetv1.ControlPlaneRest
 		r.Spec.Fenced = ptr.To(true)
 	}
 	return r
-}
-
-// ask asks users to type a word.
-func (o *Options) ask(question, want string) error {
-	fmt.Fprintf(o.IO.Err, "%s\nType %s to go on: ", question, want)
-	line, err := bufio.NewReader(o.IO.In).ReadString('\n')
-	if strings.TrimSpace(line) == want {
-		return nil
-	}
-	if err != nil && strings.TrimSpace(line) == "" {
-		return errors.New("nothing is changed: there is no answer; use --confirm or --yes without a terminal")
-	}
-	return errors.New("nothing is changed")
 }

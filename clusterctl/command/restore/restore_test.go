@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/clusterctl/command/oncluster"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -63,7 +65,7 @@ func TestDescribe(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			streams, _ := iostreams.Test()
-			o := &Options{IO: streams, Clock: clock.RealClock{}, From: tt.from}
+			o := &Options{Options: oncluster.Options{IO: streams, Clock: clock.RealClock{}}, From: tt.from}
 			err := o.describe(t.Context(), connect(t, running), types.NamespacedName{Namespace: namespace, Name: "c"})
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("got %v, want %s", err, tt.want)
@@ -72,20 +74,20 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestAsk(t *testing.T) {
-	tests := []struct{ reason, answer, want string }{
-		{"the value", "c@1\n", ""},
-		{"another one", "y\n", "nothing is changed"},
-		{"no terminal", "", "nothing is changed: there is no answer; use --confirm or --yes without a terminal"},
+func TestLatest(t *testing.T) {
+	of := func(name string, phase fleetv1.BackupPhase, started int64) *fleetv1.EtcdBackup {
+		b := &fleetv1.EtcdBackup{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c"},
+		}}
+		b.Status.Phase, b.Status.StartTime = phase, ptr.To(metav1.Unix(started, 0))
+		return b
 	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			streams, _ := iostreams.Test()
-			streams.In = strings.NewReader(tt.answer)
-			err := (&Options{IO: streams}).ask("Really?", "c@1")
-			if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
-				t.Errorf("got %v, want %s", err, tt.want)
-			}
-		})
+	key := types.NamespacedName{Namespace: namespace, Name: "c"}
+	m := connect(t, of("old", fleetv1.BackupPhaseCompleted, 1), of("new", fleetv1.BackupPhaseCompleted, 2), of("next", fleetv1.BackupPhaseRunning, 3))
+	if got, err := latest(t.Context(), m, key); got != "new" || err != nil {
+		t.Errorf("got %s, %v, want the latest one that is complete", got, err)
+	}
+	if _, err := latest(t.Context(), connect(t), key); err == nil || !strings.HasPrefix(err.Error(), "there is no complete EtcdBackup of cluster ns/c") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeKubeconfig(t, m.closed, "https://127.0.0.1:1")
-	for _, table := range [][]mistake{m.general(), m.templates(), m.connections(), m.rollouts(), m.plans(), m.releases(), m.upgrades(), m.others()} {
+	for _, table := range [][]mistake{m.general(), m.templates(), m.connections(), m.rollouts(), m.plans(), m.classes(), m.releases(), m.upgrades(), m.others()} {
 		for _, tc := range table {
 			t.Run(tc.reason, func(t *testing.T) {
 				local := &cli{t: t, env: c.env}
@@ -167,6 +167,27 @@ func (m mistakes) plans() []mistake {
 		{"A file must be valid.", plan("-f", m.broken, "-o", here), []string{"--file " + m.broken + ": document 1"}},
 		{"A selected management cluster must respond.", plan("-f", writeClass(here), "-o", here, "--kubeconfig", m.closed), []string{"connection refused: check that it is running"}},
 		{"A similar subcommand is suggested for plans.", []string{"alpha", "topology", "pln"}, []string{`did you mean "plan"?`}},
+	}
+}
+
+// classes has mistakes of `class`.
+func (m mistakes) classes() []mistake {
+	publish := func(args ...string) []string { return append([]string{"class", "publish"}, args...) }
+	class := writeClass(filepath.Dir(m.broken))
+	return []mistake{
+		{"A class needs files.", publish(), []string{`"file"`}},
+		{"A class is a file.", publish("class.yaml"), []string{`unknown argument "class.yaml"`, "did you mean --file class.yaml? Otherwise see"}},
+		{"The file of a class must exist.", publish("-f", m.missing), []string{"cannot read --file " + m.missing}},
+		{"The file of a class must be valid.", publish("-f", m.broken), []string{"--file " + m.broken + ": document 1"}},
+		{"A revision goes to one place.", publish("-f", class, "--apply", "--output-directory", "x"), []string{"--apply and --output-directory exclude each other"}},
+		{"The formats of revisions are listed.", publish("-f", class, "-o", "text"), []string{`--output "text" is not supported: use yaml, json or name`}},
+		{"Applying needs an API server that responds.", publish("-f", class, "--apply", "--kubeconfig", m.closed), []string{"connection refused: check that it is running"}},
+		{"Listing does, too.", []string{"class", "list", "--kubeconfig", m.closed}, []string{"connection refused: check that it is running"}},
+		{"Pruning needs a class.", []string{"class", "prune"}, []string{"the name of the class is required: see `clusterctl class prune --help`"}},
+		{"Pruning takes one class.", []string{"class", "prune", "a", "b"}, []string{"expected the name of one class, got 2 (a, b): see"}},
+		{"The newest revision is kept.", []string{"class", "prune", "a", "--keep", "0"}, []string{"--keep is 0: at least the newest revision is kept"}},
+		{"Formats are for dry runs.", []string{"class", "prune", "a", "-o", "json"}, []string{"--output json is for --dry-run"}},
+		{"A similar subcommand is suggested for classes.", []string{"class", "publsh"}, []string{`did you mean "publish"?`}},
 	}
 }
 

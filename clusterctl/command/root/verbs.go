@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sigs.k8s.io/cluster-api/clusterctl/command/check"
+	"sigs.k8s.io/cluster-api/clusterctl/command/class"
 	"sigs.k8s.io/cluster-api/clusterctl/command/create"
 	deletecommand "sigs.k8s.io/cluster-api/clusterctl/command/delete"
 	"sigs.k8s.io/cluster-api/clusterctl/command/describe"
@@ -111,6 +112,17 @@ func newCheck(f *factory.Factory) *cobra.Command {
 		Long:    "Check releases of providers against the contract, before they are published.",
 		Example: "  # Check a release in a local repository\n  clusterctl check provider ~/local-repository/infrastructure-aws/v2.4.0",
 	}, check.NewProvider(f, nil))
+}
+
+func newClass(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:   "class",
+		Short: "Manage revisions of ClusterClasses",
+		Long: `Manage revisions of ClusterClasses: immutable copies, to which Clusters can be changed one by one or in waves.
+
+Editing a ClusterClass changes all its Clusters at once. Publishing it changes none.`,
+		Example: "  # Turn an edited class into a revision\n  clusterctl class publish -f class.yaml",
+	}, class.NewPublish(f, nil), class.NewList(f, nil), class.NewPrune(f, nil))
 }
 
 func newConfig(f *factory.Factory) *cobra.Command {

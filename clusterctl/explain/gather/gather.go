@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
@@ -71,6 +72,9 @@ func Read(ctx context.Context, c client.Client, cluster types.NamespacedName, no
 		}
 	}
 	if err := r.class(ctx); err != nil {
+		return explain.Input{}, err
+	}
+	if err := r.operation(ctx); err != nil {
 		return explain.Input{}, err
 	}
 	if err := r.verify(ctx, r.unresolved()); err != nil {
@@ -208,6 +212,25 @@ func (r *reader) class(ctx context.Context) error {
 	}
 	r.in.ClassRead = err == nil || apierrors.IsNotFound(err)
 	return r.note("ClusterClasses", err)
+}
+
+// operation reads the operation of the fleet provider on the control plane, if there is one.
+func (r *reader) operation(ctx context.Context) error {
+	plane := r.in.Objects.Resolve(r.in.Objects.Cluster(r.in.Cluster), "spec", "controlPlaneRef")
+	if plane == nil {
+		return nil
+	}
+	op, err := fleetv1.OperationOf(plane)
+	if err != nil || op == nil {
+		return nil // An invalid annotation is explained.
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(fleetv1.GroupVersion.WithKind(op.Kind))
+	err = r.client.Get(ctx, client.ObjectKey{Namespace: plane.GetNamespace(), Name: op.Name}, object)
+	if err == nil {
+		r.in.Operation = object
+	}
+	return r.note(op.Kind+" "+op.Name, err)
 }
 
 // unresolved returns the references to objects that were not found, and notes the kinds that the API server does not serve.

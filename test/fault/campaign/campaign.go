@@ -208,7 +208,7 @@ func (c *Campaign) timeIsUp() bool { return !c.Until.IsZero() && time.Now().Afte
 func (c *Campaign) cases(s scenario.Scenario, baseline *Result, families []Family) []Case {
 	var all []Case
 	for _, family := range families {
-		if family.Operator && !s.Operator {
+		if family.For != nil && !family.For(s) {
 			continue
 		}
 		var some []Case

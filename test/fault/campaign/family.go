@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 	"sigs.k8s.io/cluster-api/test/fault/world"
 )
@@ -15,8 +16,8 @@ type Family struct {
 	Name string
 	// Standby is set if managers need standby replicas.
 	Standby bool
-	// Operator is set if it is for scenarios of the operator only.
-	Operator bool
+	// For reports whether it is for a scenario. Nil: it is for all.
+	For func(scenario.Scenario) bool
 	// Faults returns the faults of each run, which are injected at writes of the baseline run. Random choices depend on seed only.
 	Faults func(writes []script.Record, seed uint64) [][]script.Fault
 }
@@ -34,7 +35,7 @@ func Families() []Family {
 		{Name: "leaders", Standby: true, Faults: leaders},
 		{Name: "partition", Faults: drawn(perWrite, 1, partitioned)},
 		{Name: "mixed", Faults: drawn(perWrite, maxFaults, mixed)},
-		{Name: "kills", Operator: true, Faults: killAgain},
+		{Name: "kills", For: manySteps, Faults: killAgain},
 	}
 }
 
@@ -57,6 +58,10 @@ func atEveryWrite(actions ...script.Action) func([]script.Record, uint64) [][]sc
 		return all
 	}
 }
+
+// manySteps reports whether a scenario is one of the operator or of the fleet provider. Their operations have many steps, of which each
+// continues what the one before has left.
+func manySteps(s scenario.Scenario) bool { return s.Operator || s.Backups }
 
 // killStride is the distance of the writes after which killAgain kills a manager.
 const killStride = 8
@@ -235,9 +240,11 @@ func cached(manager string) []script.Kind {
 		bootstrap:    {"kubeadmconfigs", "machines", "machinepools", "clusters", "secrets", ""},
 		controlPlane: {"kubeadmcontrolplanes", "machines", "clusters", "kubeadmconfigs", "inmemorymachines", "secrets", ""},
 		operator:     {"coreproviders", "infrastructureproviders", "deployments", ""},
-		fleet:        {"etcdbackups", "backupstores", "clusters", ""},
-		ipam:         {"inclusterippools", "ipaddressclaims", "ipaddresses", ""},
-		inMemory:     {"inmemoryclusters", "inmemorymachines", "machines", "machinepools", "inmemorymachinepools", "clusters", ""},
+		fleet: {
+			"etcdbackups", "backupstores", "clusters", "controlplanerestores", "controlplanerecoveries", "certificateauthorityrotations", "",
+		},
+		ipam:     {"inclusterippools", "ipaddressclaims", "ipaddresses", ""},
+		inMemory: {"inmemoryclusters", "inmemorymachines", "machines", "machinepools", "inmemorymachinepools", "clusters", ""},
 	}
 	var kinds []script.Kind
 	for _, resource := range resources[manager] {

@@ -108,10 +108,9 @@ func (r *Runner) run(ctx context.Context, result *Result, baseline []string) err
 	result.script.Arm()
 	probed := r.probe(ctx, result)
 	defer func() { _ = probed() }() // Its error counts below, unless another one ends the run.
-	if err := r.change(ctx, result); err != nil {
-		return err
+	if err = r.change(ctx, result); err == nil {
+		err = r.waitFor(ctx, result.Namespace, quietPeriod, result.done(baseline)...)
 	}
-	err = r.waitFor(ctx, result.Namespace, quietPeriod, result.done(baseline)...)
 	result.script.Disarm()
 	r.World.Scripts.Ongoing().Clear()
 	if problem := r.World.WaitUntilResumed(ctx); problem != nil {

@@ -75,7 +75,7 @@ func bootstrapScript(secret *unstructured.Unstructured) string {
 	return string(raw)
 }
 
-// membersRemovedFirst checks that each etcd member has a machine, except those that a recovery gives up.
+// membersRemovedFirst checks that each etcd member has a machine, except those that an operation gives up.
 func membersRemovedFirst(r Run) []Violation {
 	for _, s := range withoutGivenUp(r) {
 		if len(s.Gone) > 0 && !s.Over {
@@ -85,7 +85,7 @@ func membersRemovedFirst(r Run) []Violation {
 	return nil
 }
 
-// alwaysQuorum checks that a quorum of etcd members have machines, not counting those that a recovery gives up.
+// alwaysQuorum checks that a quorum of etcd members have machines, not counting those that an operation gives up.
 func alwaysQuorum(r Run) []Violation {
 	for _, s := range withoutGivenUp(r) {
 		if !s.Over && len(s.Members) > 0 && 2*(len(s.Members)-len(s.Gone)) <= len(s.Members) {
@@ -95,9 +95,13 @@ func alwaysQuorum(r Run) []Violation {
 	return nil
 }
 
-// withoutGivenUp returns the samples without the members of Machines without power if the scenario recovers from their loss: these are gone
-// before their members are removed.
+// withoutGivenUp returns the samples without what an operation gives up: a restore the whole etcd, all of whose machines are deleted, and a
+// recovery the members of Machines without power, which are gone before their members are removed.
 func withoutGivenUp(r Run) []members.Sample {
+	if r.Scenario.Restores && len(r.Samples) > 0 {
+		old := r.Samples[0].ClusterID
+		return slices.DeleteFunc(slices.Clone(r.Samples), func(s members.Sample) bool { return s.ClusterID == old })
+	}
 	if !r.Scenario.Recovers {
 		return r.Samples
 	}

@@ -100,6 +100,8 @@ func TestEtcdRulesOfOperations(t *testing.T) {
 	}{
 		{reason: "a restore replaces etcd", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b"},
 			samples: []members.Sample{sample(1), sample(2)}},
+		{reason: "a restore deletes the machines of the old etcd", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b"},
+			samples: []members.Sample{sample(1, "a", "b"), sample(2)}},
 		{reason: "the old etcd responds again", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b"},
 			samples: []members.Sample{sample(1), sample(2), sample(1)}, want: []string{"there is only one etcd cluster"}},
 		{reason: "two Machines restore", scenario: scenario.Scenario{Restores: true}, restorers: []string{"b", "c"},

@@ -38,6 +38,24 @@ func operations() []Scenario {
 		Done: []Condition{Ready(one), verifiedBackups("kept")}, Discard: deleteBackedUp,
 		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 1, MinWorkers: 1, NewControlPlanes: 1},
 	}, {
+		Name: "restore-3x1", Backups: true, Restores: true, Before: &three, Arrange: CreateBackupStore,
+		Change: []Change{
+			writeData("kept"), CreateBackups("kept"), ended("kept"), writeData("late"), CreateRestore("kept"),
+			completed(fleetv1.ControlPlaneRestoreKind), hasData("kept", true), hasData("late", false),
+		},
+		Done: []Condition{Ready(three), verifiedBackups("kept")}, Discard: deleteBackedUp,
+		Limits: Limits{MaxControlPlanes: 3, MaxWorkers: 1, MinWorkers: 1, NewControlPlanes: 3},
+	}, {
+		// Deleted when Machines were deleted: it goes on.
+		Name: "restore-deleted-1x1", Backups: true, Restores: true, Before: &one, Arrange: CreateBackupStore,
+		Change: []Change{
+			writeData("kept"), CreateBackups("kept"), ended("kept"), writeData("late"), CreateRestore("kept"),
+			begun(fleetv1.ControlPlaneRestoreKind, fleetv1.RestoreStepCreate), removed(fleetv1.ControlPlaneRestoreKind),
+			hasData("kept", true), hasData("late", false),
+		},
+		Done: []Condition{Ready(one), verifiedBackups("kept")}, Discard: deleteBackedUp,
+		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 1, MinWorkers: 1, NewControlPlanes: 1},
+	}, {
 		Name: "recover-3x1", Backups: true, Recovers: true, Before: &three,
 		Change: []Change{
 			writeData("kept"), LosePower(true, 2), CreateRecovery, ConfirmRecovery,
@@ -55,6 +73,28 @@ func operations() []Scenario {
 		// Three steps, of which Reissue replaces the control plane twice.
 		Limits: Limits{
 			MaxControlPlanes: 2, MaxWorkers: 2, MinControlPlanes: 1, MinWorkers: 1, NewControlPlanes: 4, NewWorkers: 3,
+		},
+	}, {
+		// Deleted when new keys are in use: it goes on.
+		Name: "rotation-deleted-1x1", Backups: true, Before: &one,
+		Change: []Change{
+			writeData("kept"), CreateRotation, authoritiesRotated, removed(fleetv1.CertificateAuthorityRotationKind), hasData("kept", true),
+			authoritiesRotated, oldKubeconfigRefused, nothingElseChanged,
+		},
+		Done: []Condition{Ready(one)}, Discard: deleteOperated,
+		Limits: Limits{
+			MaxControlPlanes: 2, MaxWorkers: 2, MinControlPlanes: 1, MinWorkers: 1, NewControlPlanes: 4, NewWorkers: 3,
+		},
+	}, {
+		// Deleted before that: it goes back.
+		Name: "rotation-withdrawn-1x1", Backups: true, Before: &one,
+		Change: []Change{
+			writeData("kept"), CreateRotation, begun(fleetv1.CertificateAuthorityRotationKind, fleetv1.TrustBothStep),
+			removed(fleetv1.CertificateAuthorityRotationKind), hasData("kept", true), authoritiesKept, nothingElseChanged,
+		},
+		Done: []Condition{Ready(one)}, Discard: deleteOperated,
+		Limits: Limits{
+			MaxControlPlanes: 2, MaxWorkers: 2, MinControlPlanes: 1, MinWorkers: 1, NewControlPlanes: 1, NewWorkers: 1,
 		},
 	}}
 }
@@ -77,6 +117,34 @@ func completed(kind string) Change {
 			return fmt.Errorf("%s %s is %q: %s", kind, operationName, phase, Message(o, fleetv1.OperationCompletedCondition))
 		}
 		return nil
+	}
+}
+
+// begun fails, and is retried, until a step of the operation has begun.
+func begun(kind, name string) Change {
+	return func(ctx context.Context, t Target) error {
+		o := operation(t, kind, nil)
+		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		steps, _, _ := unstructured.NestedSlice(o.Object, "status", "steps")
+		for _, s := range steps {
+			if one, _ := s.(map[string]any); one["name"] == name {
+				return nil
+			}
+		}
+		return fmt.Errorf("step %s of %s %s has not begun", name, kind, operationName)
+	}
+}
+
+// removed deletes the operation, and is retried until it does not exist.
+func removed(kind string) Change {
+	return func(ctx context.Context, t Target) error {
+		o := operation(t, kind, nil)
+		if err := t.Client.Delete(ctx, o); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return fmt.Errorf("%s %s still exists", kind, operationName)
 	}
 }
 
@@ -142,7 +210,12 @@ func CreateRotation(ctx context.Context, t Target) error {
 }
 
 // authoritiesRotated fails unless all authorities have other certificates and keys than at the start.
-func authoritiesRotated(ctx context.Context, t Target) error {
+func authoritiesRotated(ctx context.Context, t Target) error { return authorities(ctx, t, false) }
+
+// authoritiesKept fails unless all authorities have the certificates and keys of the start.
+func authoritiesKept(ctx context.Context, t Target) error { return authorities(ctx, t, true) }
+
+func authorities(ctx context.Context, t Target, kept bool) error {
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
 		now := object("v1", "Secret", t.Namespace, pki.SecretName(ClusterName, purpose))
 		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(now), now); err != nil {
@@ -157,8 +230,8 @@ func authoritiesRotated(ctx context.Context, t Target) error {
 			if err != nil {
 				return err
 			}
-			if slices.Equal(before, after) {
-				return fmt.Errorf("%s of Secret %s was not rotated", key, now.GetName())
+			if slices.Equal(before, after) != kept {
+				return fmt.Errorf("%s of Secret %s is that of the start: %t, want %t", key, now.GetName(), !kept, kept)
 			}
 		}
 	}

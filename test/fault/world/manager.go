@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +53,18 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 			"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 		}
 	}
+	if p.Component == "control-plane-kubeadm" {
+		m.Args = append(m.Args, "--etcd-join-timeout-duration=2s") // Simulated machines join in less.
+	}
 	if p.Component == "fleet" {
-		m.Args = append(m.Args, "--data-dir="+w.Backups(), "--serve-address=127.0.0.1:0")
+		port, err := managers.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		// Machines have one address of all replicas, and try again while it is not served.
+		w.restored = cmp.Or(w.restored, "http://"+address)
+		m.Args = append(m.Args, "--data-dir="+w.Backups(), "--serve-address="+address, "--serve-url="+w.restored)
 	}
 	if p.Component == core && w.options.Braked {
 		m.Args = append(m.Args, fmt.Sprintf("--remediation-max-unhealthy-clusters=%d", scenario.MaxUnhealthyClusters))

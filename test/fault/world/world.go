@@ -60,6 +60,7 @@ type World struct {
 
 	options  Options
 	managers []*manager
+	restored string // the URL of the data of restores
 	runs     int
 
 	mu      sync.Mutex

@@ -60,6 +60,8 @@ type (
 )
 
 const (
+	// AllowQuorumLossAnnotation is AllowQuorumLossAnnotation of the aliased package.
+	AllowQuorumLossAnnotation = home.AllowQuorumLossAnnotation
 	// AvailableV1Beta1Condition is AvailableV1Beta1Condition of the aliased package.
 	AvailableV1Beta1Condition = home.AvailableV1Beta1Condition
 	// BootstrapTemplateCloningFailedV1Beta1Reason is BootstrapTemplateCloningFailedV1Beta1Reason of the aliased package.

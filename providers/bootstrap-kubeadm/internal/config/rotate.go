@@ -21,12 +21,14 @@ import (
 )
 
 // tokenAnnotation on the Secret with the data of a MachinePool is the ID of the token in the data. Until the first rotation, it is
-// missing, and the token is that of tokenIDOf.
+// missing, and the token is that of kubeadm.TokenIDOf.
 const tokenAnnotation = "bootstrap.cluster.x-k8s.io/token-id"
 
 // nextTokenID derives the ID of a config's next token from the current one. A rotation that was interrupted continues with the token
 // that it created.
-func nextTokenID(uid types.UID, current string) string { return hashedID(string(uid) + "/" + current) }
+func nextTokenID(uid types.UID, current string) string {
+	return kubeadm.TokenID(string(uid) + "/" + current)
+}
 
 // poolToken keeps the token in the data of a MachinePool valid, whose machines may join at any time. Until all of them have joined, it
 // is renewed; after that, it is replaced by another one when half of its lifetime is over, because anyone with the data could join
@@ -93,7 +95,7 @@ func currentTokenID(config *bootstrapv1.KubeadmConfig, data *corev1.Secret) stri
 	if data != nil && data.Annotations[tokenAnnotation] != "" {
 		return data.Annotations[tokenAnnotation]
 	}
-	return tokenIDOf(config)
+	return kubeadm.TokenIDOf(config)
 }
 
 // rotate creates the next token, and replaces the data by data with it. The Secret keeps its name, because infrastructure providers

@@ -136,6 +136,16 @@ func (b *bounded) RemoveUnstartedEtcdMembers(ctx context.Context, via []string) 
 	return b.write(ctx, etcd, func(ctx context.Context) error { return b.Workload.RemoveUnstartedEtcdMembers(ctx, via) })
 }
 
+// RevokeToken implements Workload.
+func (b *bounded) RevokeToken(ctx context.Context, id string) (existed bool, err error) {
+	err = b.write(ctx, apiServer, func(ctx context.Context) error {
+		var err error
+		existed, err = b.Workload.RevokeToken(ctx, id)
+		return err
+	})
+	return existed, err
+}
+
 // PrepareVersion implements Workload.
 func (b *bounded) PrepareVersion(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
 	return b.write(ctx, apiServer, func(ctx context.Context) error { return b.Workload.PrepareVersion(ctx, kcp) })

@@ -38,6 +38,9 @@ type Workload interface {
 	RemoveEtcdMember(ctx context.Context, name string, via []string) error
 	// RemoveUnstartedEtcdMembers removes members that were added and have not started, through the members on the Nodes via.
 	RemoveUnstartedEtcdMembers(ctx context.Context, via []string) error
+	// RevokeToken deletes the bootstrap token with this ID, so that no machine can join with it, and reports whether it existed.
+	// Tokens of users are kept.
+	RevokeToken(ctx context.Context, id string) (existed bool, err error)
 
 	// PrepareVersion prepares the cluster for Machines with the desired version: RBAC, and the configuration of kubeadm and the
 	// kubelet.

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/providers/internal/inplace"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -49,6 +51,8 @@ type Options struct {
 	WatchesMachinePools bool
 	// ConditionsGrace is how long conditions keep what was known of a workload cluster that is unreachable. Zero: 5 minutes.
 	ConditionsGrace time.Duration
+	// JoinTimeout is how long kubeadm may take to join etcd. Zero: membership.DefaultJoinTimeout.
+	JoinTimeout time.Duration
 	// Keys generates keys. The manager runs it.
 	Keys *pki.Keys
 	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
@@ -69,6 +73,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.machinePools, c.watchesPools = o.MachinePools, o.WatchesMachinePools
 	c.scaler.Extensions = o.Updater
 	c.connector.Grace = o.ConditionsGrace
+	c.members.JoinTimeout = cmp.Or(o.JoinTimeout, membership.DefaultJoinTimeout)
 	if o.Metrics != nil {
 		_ = o.Metrics.Register(c.credentials) // Components in one process have no metrics endpoint; the first one is registered.
 	}

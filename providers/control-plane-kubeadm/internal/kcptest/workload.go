@@ -40,6 +40,8 @@ type Workload struct {
 	Versions map[string]string
 	// Unstarted is the number of members that were added and have not started.
 	Unstarted int
+	// Tokens are the IDs of the bootstrap tokens.
+	Tokens map[string]bool
 	// CertificateError is the error of CertificateExpiry.
 	CertificateError error
 	// Unresponsive is the error of requests, although there is a connection.
@@ -255,6 +257,18 @@ func (w *Workload) RemoveUnstartedEtcdMembers(context.Context, []string) error {
 	w.did = append(w.did, "remove unstarted")
 	w.Unstarted = 0
 	return nil
+}
+
+// RevokeToken implements connection.Workload.
+func (w *Workload) RevokeToken(_ context.Context, id string) (bool, error) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if !w.Tokens[id] {
+		return false, nil
+	}
+	w.did = append(w.did, "revoke "+id)
+	delete(w.Tokens, id)
+	return true, nil
 }
 
 // PrepareVersion implements connection.Workload.

@@ -142,6 +142,9 @@ func machineName(cp *snapshot.ControlPlane, restore *fleetv1.Operation) (string,
 	if restored := cp.KCP.Annotations[clusterv1.RestoredAnnotation]; restored != "" {
 		parts = append(parts, restored) // Machines may have the names that were next when the backup was made.
 	}
+	if operated := cp.KCP.Annotations[fleetv1.OperatedAnnotation]; operated != "" {
+		parts = append(parts, operated) // Hardware with the next name may have been given up, and start again.
+	}
 	if restore != nil {
 		parts, uids = []string{string(cp.KCP.UID), restore.Kind, string(restore.UID)}, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -40,7 +41,11 @@ func TestMachineNames(t *testing.T) {
 	if fourth := name(); fourth == third {
 		t.Errorf("after a restore, a Machine would have the same name %s again, which another machine may have", fourth)
 	}
-	delete(b.KCP.Annotations, clusterv1.RestoredAnnotation)
+	b.KCP.Annotations = map[string]string{fleetv1.OperatedAnnotation: "uid"}
+	if fifth := name(); fifth == third {
+		t.Errorf("after an operation, a Machine would have the same name %s again, which lost hardware may have", fifth)
+	}
+	b.KCP.Annotations = nil
 	b.KCP.Spec.MachineNaming.Template = "{{ .cluster.name }}-cp-{{ .random }}"
 	if got, want := name(), b.Cluster.Name+"-cp-"+strings.TrimPrefix(third, "cp-"); got != want {
 		t.Errorf("by a template: %s, want %s", got, want)

@@ -45,7 +45,7 @@ func (s State) deleting() []*snapshot.Machine {
 // unreachable is what removals wait for while there is no connection.
 const unreachable = "the workload cluster to be reachable"
 
-// release removes the etcd member and then our hook, or returns what that waits for.
+// release removes the etcd member, or makes sure that the machine gets none, and then our hook. It returns what that waits for.
 func (r *Remover) release(ctx context.Context, state State, m *snapshot.Machine) (why string, err error) {
 	switch {
 	case !state.StackedEtcd():
@@ -64,6 +64,9 @@ func (r *Remover) release(ctx context.Context, state State, m *snapshot.Machine)
 		return unreachable, nil
 	}
 	if why, err := r.remove(ctx, state, m); why != "" || err != nil {
+		return why, err
+	}
+	if why, err := r.exclude(ctx, state, m); why != "" || err != nil {
 		return why, err
 	}
 	return "", RemoveHook(ctx, r.Clients, m.Machine)

@@ -13,6 +13,9 @@ import (
 // NoSuccessor is what a removal waits for if no other member can become the leader.
 const NoSuccessor = "a healthy etcd member that can become the leader"
 
+// noResponse is what a removal waits for if no member responds.
+const noResponse = "an etcd member that responds"
+
 // MayRemove queries the members, and returns what must happen before the member of the Machine can be removed. It is empty if
 // the member can be removed.
 func (s State) MayRemove(ctx context.Context, m *snapshot.Machine) string {
@@ -36,6 +39,9 @@ func (r *Remover) remove(ctx context.Context, state State, m *snapshot.Machine) 
 	if err := r.unheld(ctx, state.ControlPlane); err != nil {
 		return "", err
 	}
+	if state.mayJoin(m) && slices.ContainsFunc(names, func(name string) bool { return slices.Contains(cluster.Members, name) }) {
+		r.joins.forget(state.KCP.UID, m.UID) // kubeadm was joining, and may try again.
+	}
 	for _, name := range names {
 		if err := state.removeMember(ctx, cluster, m, name); err != nil {
 			return "", err
@@ -51,7 +57,7 @@ func (r *Remover) remove(ctx context.Context, state State, m *snapshot.Machine) 
 // harmless.
 func (s State) toRemove(cluster quorum.Cluster, m *snapshot.Machine) (names []string, why string) {
 	if cluster.Members == nil {
-		return nil, "an etcd member that responds"
+		return nil, noResponse
 	}
 	if node := m.Node(); node != "" {
 		names = []string{node}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
@@ -21,11 +22,17 @@ type Workload interface {
 	RemoveEtcdMember(ctx context.Context, name string, via []string) error
 	// RemoveUnstartedEtcdMembers removes members that have not started, through the members on the Nodes via.
 	RemoveUnstartedEtcdMembers(ctx context.Context, via []string) error
+	// RevokeToken deletes the bootstrap token with this ID, unless it is a user's, and reports whether it existed.
+	RevokeToken(ctx context.Context, id string) (existed bool, err error)
 }
 
 // Remover removes etcd members.
 type Remover struct {
 	step.Clients
+	// JoinTimeout is how long kubeadm takes at most, after it has read the configuration of the cluster, until it adds its member to etcd.
+	JoinTimeout time.Duration
+
+	joins joins
 	// checked has the UIDs of control planes that were not held by an operation when this process removed their first member.
 	checked sync.Map
 }

@@ -31,4 +31,7 @@ func (r *Remover) unheld(ctx context.Context, cp *snapshot.ControlPlane) error {
 }
 
 // Forget forgets what is remembered of a control plane that is gone.
-func (r *Remover) Forget(controlPlane types.UID) { r.checked.Delete(controlPlane) }
+func (r *Remover) Forget(controlPlane types.UID) {
+	r.checked.Delete(controlPlane)
+	r.joins.forget(controlPlane)
+}

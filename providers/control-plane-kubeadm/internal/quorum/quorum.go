@@ -91,8 +91,11 @@ func (c Cluster) MayRemove(name string) string {
 
 // MayAdd returns what is missing before a member can be added: even if it never starts, a quorum must be healthy. It is empty if a member
 // can be added.
-func (c Cluster) MayAdd() string {
-	if quorum := (len(c.Members)+1)/2 + 1; len(c.Healthy) < quorum {
+func (c Cluster) MayAdd() string { return c.MayGain(1) }
+
+// MayGain returns what is missing so that a quorum is healthy even if n members are added that never respond. It is empty if nothing is.
+func (c Cluster) MayGain(n int) string {
+	if quorum := (len(c.Members)+n)/2 + 1; len(c.Healthy) < quorum {
 		return fmt.Sprintf("%s (found %d)", healthyMembers(quorum), len(c.Healthy))
 	}
 	return ""

@@ -61,6 +61,7 @@ func (r LiveReader) ControlPlane(ctx context.Context, cp *ControlPlane) (Stale, 
 				equality.Semantic.DeepEqual(live.Spec, cached.Spec) &&
 				live.Annotations[conversion.OlderVersionAnnotation] == cached.Annotations[conversion.OlderVersionAnnotation] &&
 				live.Annotations[fleetv1.OperationAnnotation] == cached.Annotations[fleetv1.OperationAnnotation] &&
+				live.Annotations[fleetv1.OperatedAnnotation] == cached.Annotations[fleetv1.OperatedAnnotation] &&
 				live.Annotations[controlplanev1.RemediationInProgressAnnotation] == cp.Remediation
 		}))
 }

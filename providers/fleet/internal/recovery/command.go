@@ -11,13 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
-	"sigs.k8s.io/cluster-api/sdk/condition"
 )
-
-// maxMessage is the maximum length of a message in the status.
-const maxMessage = 1000
-
-func brief(text string) string { return condition.Truncate(text, maxMessage) }
 
 // infrastructure reads the metadata of the infrastructure machine of a Machine. Its kind is any provider's.
 func (c *Controller) infrastructure(ctx context.Context, m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {

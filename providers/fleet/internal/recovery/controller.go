@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,34 +13,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
-	"sigs.k8s.io/cluster-api/sdk/report"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 const (
-	// poll is how often a step that waits for other controllers or machines looks again. Nothing that it waits for is cached in this manager:
-	// recoveries are rare, Machines and their infrastructure many.
-	poll = time.Second
 	// inspectionInterval is how often members are asked until the recovery is certain. Each time, annotations of machines are written.
 	inspectionInterval = 30 * time.Second
 	// answerTimeout is how long infrastructure providers may take to answer.
 	answerTimeout = 20 * time.Second
-	// observedTimeout is how long the controller of a control plane may take to answer, until the message says what may be wrong.
-	observedTimeout = 15 * time.Second
 	// defaultLoss is spec.minimumLossSeconds if it is not set.
 	defaultLoss = 10 * time.Minute
-)
-
-// Names of the steps in the status.
-const (
-	holdStep   = "Hold"
-	checkStep  = "Check"
-	fenceStep  = "Fence"
-	forceStep  = "ForceNewCluster"
-	serveStep  = "Serve"
-	nodesStep  = "RemoveNodes"
-	releaseAll = "Release"
 )
 
 // Options configure the controller.
@@ -88,8 +71,10 @@ func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRecovery, *
 	return step.Controller[*fleetv1.ControlPlaneRecovery, *scope]{
 		Name: "controlplanerecovery",
 		New:  func() *fleetv1.ControlPlaneRecovery { return &fleetv1.ControlPlaneRecovery{} },
+		Watches: []step.Watch{operation.OnCluster(c.Client, func() *fleetv1.ControlPlaneRecoveryList { return &fleetv1.ControlPlaneRecoveryList{} },
+			func(r *fleetv1.ControlPlaneRecovery) string { return r.Spec.ClusterName }, operation.Respecified)},
 		Scope: func(_ context.Context, r *fleetv1.ControlPlaneRecovery) (*scope, error) {
-			return &scope{recovery: r}, nil
+			return c.scope(r), nil
 		},
 		Steps: []step.Step[*scope]{
 			step.Do("protect", protect),
@@ -97,27 +82,38 @@ func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRecovery, *
 			step.Do("control-plane", c.controlPlane),
 			step.Do("observe", c.observe),
 			step.Do("decide", c.decide),
-			step.Do("hold", c.hold),
-			step.Do("check", c.check),
-			step.Do("fence", c.fence),
-			step.Do("force-new-cluster", c.force),
-			step.Do("serve", c.serve),
-			step.Do("remove-nodes", c.removeNodes),
-			step.Do("release", c.release),
+			operation.Step(fleetv1.RecoveryStepHold, time.Minute, c.hold),
+			operation.Step(fleetv1.RecoveryStepCheck, time.Minute, c.check),
+			operation.Step(fleetv1.RecoveryStepFence, time.Minute, c.fence),
+			operation.Step(fleetv1.RecoveryStepForceNewCluster, time.Minute, c.force),
+			operation.Step(fleetv1.RecoveryStepServe, workloadTimeout, c.serve),
+			operation.Step(fleetv1.RecoveryStepRemoveNodes, workloadTimeout, c.removeNodes),
+			operation.Step(fleetv1.RecoveryStepRelease, time.Minute, c.release),
 		},
 		Deletion: []step.Step[*scope]{step.Do("give-back", c.giveBack)},
-		Reports:  reports,
+		Reports:  func(s *scope) []metav1.Condition { return s.Report() },
+		Observed: func(r *fleetv1.ControlPlaneRecovery, g int64) { r.Status.ObservedGeneration = g },
 	}
 }
 
 // scope is the state of one reconcile, shared by its steps.
 type scope struct {
+	*operation.Run
 	recovery *fleetv1.ControlPlaneRecovery
 	// controlPlane is the name of the KubeadmControlPlane, and machines are its Machines.
 	controlPlane client.ObjectKey
 	machines     []clusterv1.Machine
-	// said is what the condition Completed says.
-	said verdict
+}
+
+// scope returns the scope of a recovery. Once it is certain, Machines are deleted, and there is no way back.
+func (c *Controller) scope(r *fleetv1.ControlPlaneRecovery) *scope {
+	s := &scope{recovery: r}
+	s.Run = &operation.Run{
+		Before: r, Clock: c.Clock, Phase: &r.Status.Phase, CompletionTime: &r.Status.CompletionTime,
+		Marks: (*operation.Steps)(&r.Status.Steps), Confirmed: r.Spec.Confirm != "",
+		Underway: func() bool { return s.Completed(fleetv1.RecoveryStepCheck) },
+	}
+	return s
 }
 
 // key returns the key of the Cluster.
@@ -141,58 +137,4 @@ func (s *scope) survivor() *fleetv1.RecoveryMember {
 		return nil
 	}
 	return &members[i]
-}
-
-// step returns the mark of a step, or nil if it has not begun.
-func (s *scope) step(name string) *fleetv1.OperationStep {
-	steps := s.recovery.Status.Steps
-	i := slices.IndexFunc(steps, func(one fleetv1.OperationStep) bool { return one.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &steps[i]
-}
-
-// completed reports whether a step is marked as complete.
-func (s *scope) completed(name string) bool {
-	mark := s.step(name)
-	return mark != nil && mark.CompletionTime != nil
-}
-
-// begin marks the beginning of a step.
-func (s *scope) begin(name string, now time.Time) *fleetv1.OperationStep {
-	if mark := s.step(name); mark != nil {
-		return mark
-	}
-	s.recovery.Status.Steps = append(s.recovery.Status.Steps, fleetv1.OperationStep{Name: name, StartTime: &metav1.Time{Time: now}})
-	return s.step(name)
-}
-
-// complete marks the end of a step.
-func (s *scope) complete(name string, now time.Time, format string, args ...any) {
-	mark := s.begin(name, now)
-	mark.CompletionTime, mark.Message = &metav1.Time{Time: now}, brief(fmt.Sprintf(format, args...))
-}
-
-// waits reports what a step waits for, and looks again soon.
-func (s *scope) waits(name string, now time.Time, format string, args ...any) (step.Result, error) {
-	message := brief(fmt.Sprintf(format, args...))
-	s.begin(name, now).Message = message
-	s.said = verdict{reason: fleetv1.OperationWaitingReason, message: name + ": " + message}
-	return step.WaitAtMost(poll, message), nil
-}
-
-// reports returns the conditions of a recovery.
-func reports(s *scope) []metav1.Condition {
-	const t = fleetv1.OperationCompletedCondition
-	switch {
-	case s.recovery.Status.Phase == fleetv1.OperationPhaseCompleted:
-		return []metav1.Condition{report.True(t, fleetv1.OperationCompletedReason, "")}
-	case s.said.reason != "":
-		return []metav1.Condition{report.False(t, s.said.reason, "%s", s.said.message)}
-	}
-	if before := report.Get(s.recovery, t); before != nil {
-		return []metav1.Condition{*before}
-	}
-	return []metav1.Condition{report.None(t)}
 }

@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -39,7 +40,7 @@ func (w *world) recovered(t *testing.T, reason string) {
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "plane"}, plane))
 	infra := &inmemoryv1.InMemoryMachine{}
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "b"}, infra))
-	if len(left) != 1 || left[0].Name != "b" || plane.Annotations[fleetv1.OperationAnnotation] != "" ||
+	if len(left) != 1 || left[0].Name != "b" || plane.Annotations[fleetv1.OperationAnnotation] != "" || plane.Annotations[fleetv1.OperatedAnnotation] == "" ||
 		infra.Annotations[fleetv1.EtcdCommandAnnotation] != "" {
 		t.Errorf("%s: Machines %v, the control plane has %v, the infrastructure %v", reason, left, plane.Annotations, infra.Annotations)
 	}
@@ -98,7 +99,7 @@ func TestWithoutAnswers(t *testing.T) {
 			"False Refused no etcd member responds to its infrastructure provider; without one, use a ControlPlaneRestore, from the latest " +
 				"EtcdBackup. a: the provider of InMemoryMachine/a has not answered: it is stopped, or does not know annotation"},
 		{"the controller of the control plane", func(w *world) { w.heldBack = true },
-			"False Waiting Hold: the controller of KubeadmControlPlane plane to answer. It has not set annotation"},
+			"False Waiting Step Hold: waiting for the controller of KubeadmControlPlane plane to answer. If it does not set annotation"},
 		{"of one lost Machine only", func(w *world) { w.mute["a"] = true }, "True Completed"},
 	}
 	for _, tt := range tests {
@@ -150,7 +151,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"the Cluster is paused", func(t *testing.T, w *world) {
 			w.cluster(t, func(c *clusterv1.Cluster) { object.Paused(c) })
-		}, "Cluster prod is paused, so that no provider acts: resume it"},
+		}, "Cluster prod is paused, so that no provider acts: set spec.paused to false"},
 		{"another control plane", func(t *testing.T, w *world) {
 			w.cluster(t, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef.Kind = "FooControlPlane" })
 		}, `the control plane of Cluster prod is of kind "FooControlPlane"`},
@@ -170,6 +171,53 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFailed: a recovery that cannot succeed any more holds the control plane until it is deleted, and no longer.
+func TestFailed(t *testing.T) {
+	w := newWorld(t, newRecovery(nil))
+	w.fails = "etcd does not run"
+	w.run(t, 30)
+	survivor := &clusterv1.Machine{}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "b"}, survivor))
+	survivor.Finalizers = nil
+	testenv.Must(t, w.Update(t.Context(), survivor), w.Delete(t.Context(), survivor))
+	w.run(t, 5)
+	if got := w.said(t); !strings.HasPrefix(got, "False Failed Machine b no longer exists: use a ControlPlaneRestore") {
+		t.Fatalf("got %s", got)
+	}
+	held := func() bool {
+		plane := &controlplanev1.KubeadmControlPlane{}
+		testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "plane"}, plane))
+		return plane.Annotations[fleetv1.OperationAnnotation] != ""
+	}
+	if !held() {
+		t.Error("its controller may replace Machines of an etcd that does not work")
+	}
+	testenv.Must(t, w.Delete(t.Context(), w.recovery(t)))
+	w.reconcile(t)
+	if held() {
+		t.Error("the control plane is held by a recovery that was deleted")
+	}
+}
+
+// TestConfirmedByNewAnswers: a recovery that is confirmed when the quorum was just lost is not refused by answers from before.
+func TestConfirmedByNewAnswers(t *testing.T) {
+	var confirmed fleetv1.ControlPlaneRecoverySpec
+	w := newWorld(t, newRecovery(func(r *fleetv1.ControlPlaneRecovery) { confirmed, r.Spec.Confirm = r.Spec, "" }))
+	lost := w.dead
+	w.dead = map[string]bool{}
+	w.run(t, 5)
+	if got := w.said(t); !strings.HasPrefix(got, "False Refused ") || !strings.HasSuffix(got, "This is checked again every 30s") {
+		t.Fatalf("got %s", got)
+	}
+	w.dead = lost
+	r := w.recovery(t)
+	r.Spec = confirmed
+	r.Generation++
+	testenv.Must(t, w.Update(t.Context(), r))
+	w.run(t, 40)
+	w.recovered(t, "confirmed after the loss")
 }
 
 // TestRefusedStaysRefused: a confirmed recovery of an etcd with a quorum does not begin when the quorum is lost later.
@@ -226,7 +274,7 @@ func TestFenced(t *testing.T) {
 			infra.Finalizers = []string{"provider/x"}
 			testenv.Must(t, w.Update(t.Context(), infra))
 			w.run(t, 40)
-			want := "False Waiting Fence: the infrastructure of Machines to be deleted: a"
+			want := "False Waiting Step Fence: waiting for the infrastructure of Machines to be deleted: a"
 			if got := w.said(t); !strings.HasPrefix(got, want) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
@@ -288,7 +336,7 @@ func TestKilled(t *testing.T) {
 			for range 40 {
 				w.reconcile(t)
 				w.others(t)
-				w.Clock.Step(poll)
+				w.Clock.Step(operation.Poll)
 				if dead {
 					w.Before, w.After = nil, nil
 					w.restart()
@@ -309,7 +357,7 @@ func TestStaleCache(t *testing.T) {
 		}
 		w.reconcile(t)
 		w.others(t)
-		w.Clock.Step(poll)
+		w.Clock.Step(operation.Poll)
 		if len(w.recovery(t).Status.Steps) == 1 {
 			w.Cache.Freeze(&fleetv1.ControlPlaneRecoveryList{})
 			w.reconcile(t)

@@ -19,25 +19,31 @@ const kubeadmControlPlane = "KubeadmControlPlane"
 func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, error) {
 	cluster := &clusterv1.Cluster{}
 	err := c.Live.Get(ctx, s.key(), cluster)
-	switch {
-	case apierrors.IsNotFound(err):
-		s.said = refused("Cluster %s does not exist", s.key().Name)
-	case err != nil:
+	if err != nil && !apierrors.IsNotFound(err) {
 		return step.Result{}, fmt.Errorf("reading Cluster %s: %w", s.key().Name, err)
-	case !cluster.DeletionTimestamp.IsZero():
-		s.said = refused("Cluster %s is being deleted", cluster.Name)
-	case ptr.Deref(cluster.Spec.Paused, false):
-		s.said = refused("Cluster %s is paused, so that no provider acts: resume it", cluster.Name)
-	case cluster.Spec.ControlPlaneRef.Kind != kubeadmControlPlane:
-		s.said = refused("the control plane of Cluster %s is of kind %q: only %s is supported", cluster.Name, cluster.Spec.ControlPlaneRef.Kind,
-			kubeadmControlPlane)
 	}
-	if s.said.reason != "" {
-		return c.refuse(ctx, s)
+	if reason := unfitCluster(s.key().Name, cluster, err); reason != "" {
+		return c.refuse(ctx, s, reason)
 	}
 	s.controlPlane = client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
 	s.machines, err = c.machines(ctx, s.key())
 	return step.Done(), err
+}
+
+// unfitCluster returns why the control plane of a Cluster cannot be recovered; err is not nil if it does not exist.
+func unfitCluster(name string, cluster *clusterv1.Cluster, err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("Cluster %s does not exist", name)
+	case !cluster.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("Cluster %s is being deleted", cluster.Name)
+	case ptr.Deref(cluster.Spec.Paused, false):
+		return fmt.Sprintf("Cluster %s is paused, so that no provider acts: set spec.paused to false", cluster.Name)
+	case cluster.Spec.ControlPlaneRef.Kind != kubeadmControlPlane:
+		return fmt.Sprintf("the control plane of Cluster %s is of kind %q: only %s is supported", cluster.Name,
+			cluster.Spec.ControlPlaneRef.Kind, kubeadmControlPlane)
+	}
+	return ""
 }
 
 // machines returns the control plane Machines of a Cluster.

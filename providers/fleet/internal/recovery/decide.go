@@ -9,6 +9,7 @@ import (
 	"time"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -21,26 +22,23 @@ type verdict struct {
 
 // decide ends the reconcile unless the recovery is confirmed and nothing speaks against it.
 func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) {
-	if s.completed(checkStep) {
+	if s.Completed(fleetv1.RecoveryStepCheck) {
 		return step.Done(), nil
 	}
-	return c.judge(ctx, s)
-}
-
-// judge ends the reconcile if something speaks against the recovery.
-func (c *Controller) judge(ctx context.Context, s *scope) (step.Result, error) {
-	s.said = decide(s.recovery, c.Clock.Now())
-	if s.said.reason == "" {
+	against := decide(s.recovery, c.Clock.Now())
+	switch against.reason {
+	case "":
 		return step.Done(), nil
-	}
-	if s.said.reason == fleetv1.OperationRefusedReason {
-		return c.refuse(ctx, s)
+	case fleetv1.OperationRefusedReason:
+		return c.refuse(ctx, s, against.message)
+	case fleetv1.OperationNotConfirmedReason:
+		return s.NotConfirmed(against.message), nil
 	}
 	after := inspectionInterval
-	if s.said.after > 0 {
-		after = min(after, s.said.after)
+	if against.after > 0 {
+		after = min(after, against.after)
 	}
-	return step.WaitAtMost(after, s.said.message), nil
+	return s.Wait(after, against.message), nil
 }
 
 func refused(format string, args ...any) verdict {
@@ -154,7 +152,8 @@ func tooEarly(r *fleetv1.ControlPlaneRecovery, now time.Time) verdict {
 		limit = time.Duration(*r.Spec.MinimumLossSeconds) * time.Second
 	}
 	if r.Status.QuorumLostTime == nil {
-		return verdict{reason: fleetv1.OperationWaitingReason, message: "Waiting for answers of all infrastructure providers", after: poll}
+		return verdict{reason: fleetv1.OperationWaitingReason, message: "Waiting for answers of all infrastructure providers",
+			after: operation.Poll}
 	}
 	if left := r.Status.QuorumLostTime.Add(limit).Sub(now); left > 0 {
 		return verdict{reason: fleetv1.OperationWaitingReason, after: left, message: fmt.Sprintf(

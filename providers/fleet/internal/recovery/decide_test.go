@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
@@ -161,7 +162,7 @@ func TestDecideWhen(t *testing.T) {
 		{
 			reason: "the loss has not been seen yet",
 			change: func(r *fleetv1.ControlPlaneRecovery) { r.Status.QuorumLostTime = nil },
-			want:   "Waiting Waiting for answers", after: poll,
+			want:   "Waiting Waiting for answers", after: operation.Poll,
 		},
 	})
 }

@@ -8,17 +8,13 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/fence"
-	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 )
 
 // fence deletes the lost Machines, and waits until their infrastructure is gone: one that comes back later would be another etcd with the
 // same IDs and other data. If the user vouches for that, Machines that cannot be deleted are removed without it.
-func (c *Controller) fence(ctx context.Context, s *scope) (step.Result, error) {
-	if s.completed(fenceStep) {
-		return step.Done(), nil
-	}
+func (c *Controller) fence(ctx context.Context, s *scope) (operation.Outcome, error) {
 	now := c.Clock.Now()
-	s.begin(fenceStep, now)
 	var left []string
 	for _, name := range s.recovery.Spec.LostMachines {
 		m := s.machine(name)
@@ -27,28 +23,27 @@ func (c *Controller) fence(ctx context.Context, s *scope) (step.Result, error) {
 		}
 		lost := s.recovery.Spec.Fenced && fence.Overdue(m, now)
 		if err := fence.Delete(ctx, c.Clients, m, lost); err != nil {
-			return step.Result{}, err
+			return operation.Outcome{}, err
 		}
 		if lost {
 			continue
 		}
 		gone, err := c.gone(ctx, m)
 		if err != nil {
-			return step.Result{}, err
+			return operation.Outcome{}, err
 		}
 		if !gone {
 			left = append(left, fence.Obstacle(m))
 		}
 	}
 	if len(left) > 0 {
-		return s.waits(fenceStep, now, "the infrastructure of Machines to be deleted: %s", strings.Join(left, "; "))
+		return operation.Waits("the infrastructure of Machines to be deleted: " + strings.Join(left, "; ")), nil
 	}
 	how := "their infrastructure is deleted"
 	if s.recovery.Spec.Fenced {
 		how += ", or, as spec.fenced says, they do not run"
 	}
-	s.complete(fenceStep, now, "Machines %s: %s", strings.Join(s.recovery.Spec.LostMachines, ", "), how)
-	return step.WaitAtMost(poll, "the mark of the fence to be written"), nil
+	return operation.Done("Machines " + strings.Join(s.recovery.Spec.LostMachines, ", ") + ": " + how), nil
 }
 
 // gone reports whether the infrastructure of a Machine is deleted. The Machine itself may wait to delete its Node, which needs the

@@ -12,17 +12,20 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 // observe asks all members for their state, in rounds, and waits until each has answered, or its time is over.
 func (c *Controller) observe(ctx context.Context, s *scope) (step.Result, error) {
-	if s.completed(checkStep) {
+	if s.Completed(fleetv1.RecoveryStepCheck) {
 		return step.Done(), nil
 	}
 	status, now := &s.recovery.Status, c.Clock.Now()
 	began := status.InspectionTime
-	if began == nil || now.Sub(began.Time) >= inspectionInterval || now.Before(began.Add(-inspectionInterval)) {
+	// A confirmed recovery that is refused has ended, so what a new confirmation is judged by must not be older than it.
+	changed := status.ObservedGeneration != s.recovery.Generation && !s.Begun(fleetv1.RecoveryStepHold)
+	if began == nil || changed || now.Sub(began.Time) >= inspectionInterval || now.Before(began.Add(-inspectionInterval)) {
 		began = &metav1.Time{Time: now}
 		status.Inspection, status.InspectionTime = status.Inspection+1, began
 	}
@@ -54,7 +57,7 @@ func (c *Controller) observe(ctx context.Context, s *scope) (step.Result, error)
 		status.Members = append(status.Members, member)
 	}
 	if len(missing) > 0 {
-		return step.WaitAtMost(poll, "the infrastructure providers of Machines "+strings.Join(missing, ", ")+" to answer"), nil
+		return step.WaitAtMost(operation.Poll, "the infrastructure providers of Machines "+strings.Join(missing, ", ")+" to answer"), nil
 	}
 	if status.Voters = voters; voters == 0 {
 		status.Voters = int32(len(status.Members))
@@ -76,13 +79,13 @@ func (c *Controller) inspect(ctx context.Context, s *scope, m *clusterv1.Machine
 // memberOf returns what is known about a Machine of the control plane.
 func memberOf(m *clusterv1.Machine, answer *fleetv1.EtcdAnswer, failed string) fleetv1.RecoveryMember {
 	member := fleetv1.RecoveryMember{
-		Machine: m.Name, Node: m.Status.NodeRef.Name, Message: brief(failed),
+		Machine: m.Name, Node: m.Status.NodeRef.Name, Message: operation.Brief(failed),
 		Infrastructure: m.Spec.InfrastructureRef.Kind + "/" + m.Spec.InfrastructureRef.Name,
 	}
 	switch {
 	case answer == nil:
 	case answer.Member == nil:
-		member.Message = brief(answer.Error)
+		member.Message = operation.Brief(answer.Error)
 	default:
 		state := answer.Member
 		member.Reachable, member.ID, member.Leader = true, state.ID, state.Leader

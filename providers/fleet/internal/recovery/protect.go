@@ -12,6 +12,8 @@ import (
 func protect(_ context.Context, s *scope) (step.Result, error) {
 	r := s.recovery
 	return operation.Protect(r, &r.Status.Phase, operation.Protection{
-		Finalizer: fleetv1.ControlPlaneRecoveryFinalizer, Cluster: r.Spec.ClusterName, Stays: s.step(holdStep) != nil,
+		Finalizer: fleetv1.ControlPlaneRecoveryFinalizer, Cluster: r.Spec.ClusterName, Stays: s.Begun(fleetv1.RecoveryStepHold),
+		// One that has failed holds the control plane until users have seen that, and deleted it.
+		Holds: r.Status.Phase == fleetv1.OperationPhaseFailed && s.Underway(),
 	}), nil
 }

@@ -9,23 +9,24 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// refuse ends a recovery that users have confirmed, as long as nothing is deleted: it must not begin by surprise when what is wrong has
-// changed, and Machines that are healthy today do not respond. One that is not confirmed is considered again after a while.
-func (c *Controller) refuse(ctx context.Context, s *scope) (step.Result, error) {
-	if s.recovery.Spec.Confirm == "" || s.completed(checkStep) {
-		return step.WaitAtMost(inspectionInterval, s.said.message), nil
+// refuse ends a recovery that users have confirmed, as long as nothing is deleted: when what is wrong has changed, Machines that are healthy
+// today may not respond. The control plane is given back before.
+func (c *Controller) refuse(ctx context.Context, s *scope, reason string) (step.Result, error) {
+	if err := c.undo(ctx, s); err != nil {
+		return step.Result{}, err
 	}
-	if s.step(holdStep) != nil && s.controlPlane != (client.ObjectKey{}) {
-		for i := range s.machines {
-			if err := c.forget(ctx, &s.machines[i], s.recovery); err != nil {
-				return step.Result{}, err
-			}
-		}
-		if err := c.holder.Release(ctx, s.controlPlane, s.operation()); err != nil {
-			return step.Result{}, err
+	return s.Refuse(reason), nil
+}
+
+// undo gives the control plane back if nothing is deleted yet, and it was asked for.
+func (c *Controller) undo(ctx context.Context, s *scope) error {
+	if s.Underway() || !s.Begun(fleetv1.RecoveryStepHold) || s.controlPlane == (client.ObjectKey{}) {
+		return nil
+	}
+	for i := range s.machines {
+		if err := c.forget(ctx, &s.machines[i], s.recovery); err != nil {
+			return err
 		}
 	}
-	s.recovery.Status.Phase = fleetv1.OperationPhaseFailed
-	s.said.message += ". It does not begin later: create another one to try again"
-	return step.Stop(), nil
+	return c.holder.Release(ctx, s.controlPlane, s.operation())
 }

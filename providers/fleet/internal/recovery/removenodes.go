@@ -2,17 +2,14 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 
-	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 )
 
-// removeNodes deletes the Nodes of the lost machines: their Machines cannot if they were deleted while no API server responded.
-func (c *Controller) removeNodes(ctx context.Context, s *scope) (step.Result, error) {
-	if s.completed(nodesStep) {
-		return step.Done(), nil
-	}
-	now := c.Clock.Now()
-	s.begin(nodesStep, now)
+// removeNodes deletes the Nodes of the lost machines: their Machines cannot if they were deleted while no API server responded. It is complete
+// before the release, after which etcd has more members than serve expects.
+func (c *Controller) removeNodes(ctx context.Context, s *scope) (operation.Outcome, error) {
 	err := c.with(ctx, s, func(ctx context.Context, w Workload) error {
 		for _, m := range s.recovery.Status.Members {
 			if m.Machine == s.recovery.Spec.Survivor || m.Node == "" {
@@ -25,9 +22,7 @@ func (c *Controller) removeNodes(ctx context.Context, s *scope) (step.Result, er
 		return nil
 	})
 	if err != nil {
-		return s.waits(nodesStep, now, "the Nodes of lost machines to be deleted: %v", err)
+		return operation.Waits(fmt.Sprintf("the Nodes of lost machines to be deleted: %v", err)), nil
 	}
-	s.complete(nodesStep, now, "the Nodes of lost machines are deleted")
-	// After the release, etcd has more members than serve expects.
-	return step.WaitAtMost(poll, "the mark of the Nodes to be written"), nil
+	return operation.Done("the Nodes of lost machines are deleted"), nil
 }

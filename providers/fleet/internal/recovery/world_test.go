@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -211,7 +212,7 @@ func (w *world) run(t *testing.T, times int) {
 	for range times {
 		w.reconcile(t)
 		w.others(t)
-		w.Clock.Step(poll)
+		w.Clock.Step(operation.Poll)
 		if w.recovery(t).Ended() {
 			return
 		}

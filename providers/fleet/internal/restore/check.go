@@ -17,6 +17,8 @@ import (
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/store"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -43,38 +45,26 @@ type facts struct {
 
 // check finds out whether the restore does harm or cannot work, until Machines are deleted. Later, it must go on in any case.
 func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
-	r := s.restore
-	if r.Status.Phase == "" {
-		r.Status.Phase = fleetv1.OperationPhasePending
-	}
 	f, err := c.facts(ctx, s)
 	s.cluster, s.kcp = f.cluster, f.kcp
-	if s.begun(fleetv1.RestoreStepFence) {
+	if s.Begun(fleetv1.RestoreStepFence) {
 		if err == nil && (s.cluster == nil || s.kcp == nil || !s.cluster.DeletionTimestamp.IsZero()) {
-			return c.end(ctx, s, "Cluster "+r.Spec.ClusterName+" was deleted meanwhile")
+			return c.end(ctx, s, "Cluster "+s.restore.Spec.ClusterName+" was deleted meanwhile")
 		}
 		return step.Done(), err
 	}
-	var refused refusal
-	switch {
-	case errors.As(err, &refused):
-		return c.refuse(s, refused.reason), nil
-	case err != nil:
+	if err != nil {
 		return c.unknown(ctx, s, err)
 	}
 	for _, one := range preflight() {
 		if reason := one.of(f); reason != "" {
-			return c.refuse(s, reason), nil
+			return s.Refuse(reason), nil
 		}
 	}
 	if s.source, err = sourceOf(f); err != nil {
-		return c.refuse(s, err.Error()), nil
+		return s.Refuse(err.Error()), nil
 	}
-	err = c.reachable(ctx, s)
-	switch {
-	case errors.As(err, &refused):
-		return c.refuse(s, refused.reason), nil
-	case err != nil:
+	if err := c.reachable(ctx, s); err != nil {
 		return c.unknown(ctx, s, err)
 	}
 	return step.Done(), nil
@@ -83,26 +73,23 @@ func (c *Controller) check(ctx context.Context, s *scope) (step.Result, error) {
 // end ends a restore whose Cluster no longer exists.
 func (c *Controller) end(ctx context.Context, s *scope, reason string) (step.Result, error) {
 	if err := c.giveBack(ctx, s); err != nil {
-		s.failed = err
-		return step.WaitAtMost(retry, "what was stored to be deleted"), nil
+		return s.Wait(operation.Retry, "what was stored to be deleted: "+err.Error()), nil
 	}
-	s.refused = reason
-	s.restore.Status.Phase, s.restore.Status.CompletionTime = fleetv1.OperationPhaseFailed, c.now()
-	return step.Stop(), nil
+	return s.Fail(reason), nil
 }
 
-// unknown is the result if a check cannot be made now. The restore begins soon or not at all.
+// unknown is the result if a check cannot be made now, or is an error that refuses the restore. It begins soon or not at all.
 func (c *Controller) unknown(ctx context.Context, s *scope, err error) (step.Result, error) {
 	if ctx.Err() != nil {
 		return step.Result{}, ctx.Err()
 	}
-	s.failed = err
-	r := s.restore
-	if r.Spec.Confirm != "" && !s.begun(fleetv1.RestoreStepHold) && c.Clock.Since(r.CreationTimestamp.Time) > beginLimit {
-		return c.refuse(s,
-			fmt.Sprintf("it could not begin within %s, and does not begin later by surprise: create it again: %v", beginLimit, err)), nil
+	if reason, refused := operation.RefusalOf(err); refused {
+		return s.Refuse(reason), nil
 	}
-	return step.WaitAtMost(retry, "the checks to be possible"), nil
+	if s.Confirmed && !s.Underway() && c.Clock.Since(s.restore.CreationTimestamp.Time) > beginLimit {
+		return s.Refuse(fmt.Sprintf("it could not begin within %s: %v", beginLimit, err)), nil
+	}
+	return s.Wait(operation.Retry, s.At()+err.Error()), nil
 }
 
 // facts reads what the checks need, from the API server. Objects that do not exist are nil.
@@ -127,7 +114,7 @@ func (c *Controller) facts(ctx context.Context, s *scope) (facts, error) {
 			f.kcp = kcp
 		}
 	}
-	if s.begun(fleetv1.RestoreStepFence) {
+	if s.Begun(fleetv1.RestoreStepFence) {
 		return f, nil
 	}
 	var err error
@@ -139,7 +126,7 @@ func (c *Controller) facts(ctx context.Context, s *scope) (facts, error) {
 		err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.restore.Namespace, Name: name}, backup)
 		switch {
 		case apierrors.IsNotFound(err):
-			return f, refuse(fmt.Sprintf("EtcdBackup %s does not exist in namespace %s; if its archive does, use spec.archive",
+			return f, operation.Refusal(fmt.Sprintf("EtcdBackup %s does not exist in namespace %s; if its archive does, use spec.archive",
 				name, s.restore.Namespace))
 		case err != nil:
 			return f, fmt.Errorf("reading EtcdBackup %s: %w", name, err)
@@ -215,12 +202,8 @@ func controlPlaneFits(f facts) string {
 		return fmt.Sprintf("KubeadmControlPlane %s is paused, so nothing would be replaced: remove the annotation %s", f.kcp.Name,
 			clusterv1.PausedAnnotation)
 	}
-	op, err := fleetv1.OperationOf(f.kcp)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("KubeadmControlPlane %s: %v", f.kcp.Name, err)
-	case op != nil && op.UID != f.restore.UID:
-		return fmt.Sprintf("%s %s is in progress on KubeadmControlPlane %s: wait until it completes", op.Kind, op.Name, f.kcp.Name)
+	if err := hold.Busy(f.kcp, heldBy(f.restore, fleetv1.OperationModeHold)); err != nil {
+		return err.Error()
 	}
 	return ""
 }
@@ -280,25 +263,25 @@ func sourceOf(f facts) (source, error) {
 
 // reachable checks that the store can be used, by this manager and by Machines, and that the key exists.
 func (c *Controller) reachable(ctx context.Context, s *scope) error {
-	if s.completed(fleetv1.RestoreStepPrepare) {
+	if s.Completed(fleetv1.RestoreStepPrepare) {
 		return nil
 	}
 	if _, err := content.Identities(ctx, c.Live, s.restore.Namespace, s.source.identity); err != nil {
 		if errors.Is(err, content.ErrInvalidKeys) {
-			return refuse(err.Error())
+			return operation.Refusal(err.Error())
 		}
 		return err
 	}
 	opened, err := c.opener.Named(ctx, s.restore.Namespace, s.source.store)
 	if errors.Is(err, backupstore.ErrInvalid) {
-		return refuse(err.Error())
+		return operation.Refusal(err.Error())
 	}
 	if err != nil {
 		return err
 	}
 	_, err = c.address(ctx, s.restore, opened, dataKey(s.restore))
 	if errors.Is(err, store.ErrNoURL) {
-		return refuse(fmt.Sprintf("BackupStore %s is a directory, which Machines cannot reach: set the flags --serve-address and --serve-url of "+
+		return operation.Refusal(fmt.Sprintf("BackupStore %s is a directory, which Machines cannot reach: set the flags --serve-address and --serve-url of "+
 			"the fleet provider, or copy the archive into a bucket and use spec.archive", s.source.store))
 	}
 	return err

@@ -13,13 +13,13 @@ import (
 
 // confirm ends the reconcile until users have confirmed what is lost.
 func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
-	if s.begun(fleetv1.RestoreStepHold) {
+	if s.Begun(fleetv1.RestoreStepHold) {
 		return step.Done(), nil
 	}
 	spec, backup := &s.restore.Spec, s.restore.Status.Backup
 	want := fmt.Sprintf("%s@%d", spec.ClusterName, backup.Revision)
 	if spec.Confirm != "" && spec.Confirm != want {
-		return c.refuse(s, fmt.Sprintf("spec.confirm must be %s. Delete this object, and create another one", want)), nil
+		return s.Refuse("spec.confirm must be " + want), nil
 	}
 	var missing []string
 	if spec.Confirm == "" {
@@ -40,8 +40,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	for i := range machines {
 		names = append(names, machines[i].Name)
 	}
-	s.unconfirmed = "to go on, set " + strings.Join(missing, " and ") + ". " + consequences(spec.ClusterName, backup, names)
-	return step.Wait("users to confirm the restore"), nil
+	return s.NotConfirmed("To go on, set " + strings.Join(missing, " and ") + ". " + consequences(spec.ClusterName, backup, names)), nil
 }
 
 // consequences says what a restore does.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -90,15 +92,15 @@ func (c *Controller) steps() []step.Step[*scope] {
 		step.Do("protect", protect),
 		step.Do("latest", c.latest),
 		step.Do("check", c.check),
-		c.marked("inspect", fleetv1.RestoreStepInspect, time.Hour, c.inspect),
+		operation.Step(fleetv1.RestoreStepInspect, time.Hour, c.inspect),
 		step.Do("confirm", c.confirm),
-		c.marked("hold", fleetv1.RestoreStepHold, time.Minute, c.hold),
-		c.marked("prepare", fleetv1.RestoreStepPrepare, time.Hour, c.prepare),
-		c.marked("fence", fleetv1.RestoreStepFence, time.Minute, c.fence),
-		c.marked("create", fleetv1.RestoreStepCreate, time.Minute, c.create),
-		c.marked("member", fleetv1.RestoreStepMember, time.Minute, c.member),
-		c.marked("nodes", fleetv1.RestoreStepNodes, 2*time.Minute, c.nodes),
-		c.marked("release", fleetv1.RestoreStepRelease, 2*time.Minute, c.release),
+		operation.Step(fleetv1.RestoreStepHold, time.Minute, c.hold),
+		operation.Step(fleetv1.RestoreStepPrepare, time.Hour, c.prepare),
+		operation.Step(fleetv1.RestoreStepFence, time.Minute, c.fence),
+		operation.Step(fleetv1.RestoreStepCreate, time.Minute, c.create),
+		operation.Step(fleetv1.RestoreStepMember, time.Minute, c.member),
+		operation.Step(fleetv1.RestoreStepNodes, 2*time.Minute, c.nodes),
+		operation.Step(fleetv1.RestoreStepRelease, 2*time.Minute, c.release),
 	}
 }
 
@@ -107,42 +109,40 @@ func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRestore, *s
 	return step.Controller[*fleetv1.ControlPlaneRestore, *scope]{
 		Name: "controlplanerestore",
 		New:  func() *fleetv1.ControlPlaneRestore { return &fleetv1.ControlPlaneRestore{} },
+		Watches: []step.Watch{operation.OnCluster(c.Client, func() *fleetv1.ControlPlaneRestoreList { return &fleetv1.ControlPlaneRestoreList{} },
+			func(r *fleetv1.ControlPlaneRestore) string { return r.Spec.ClusterName }, operation.Respecified)},
 		Scope: func(_ context.Context, r *fleetv1.ControlPlaneRestore) (*scope, error) {
-			return &scope{restore: r}, nil
+			return c.scope(r), nil
 		},
 		Steps:    c.steps(),
 		Deletion: []step.Step[*scope]{step.Do("discard", c.discard)},
-		Reports:  reports,
+		Reports:  func(s *scope) []metav1.Condition { return s.Report() },
 	}
 }
 
 // scope is the state of one reconcile, shared by its steps.
 type scope struct {
+	*operation.Run
 	restore *fleetv1.ControlPlaneRestore
 	// cluster and kcp are read by check; nil if a reconcile does not need them.
 	cluster *clusterv1.Cluster
 	kcp     *controlplanev1.KubeadmControlPlane
 	// source is where the archive is, read by check.
 	source source
-	// outdated is set if nothing was found out, because the cache is old.
-	outdated bool
-	// refused is why the restore would do harm or cannot work; unconfirmed is what users have to confirm.
-	refused, unconfirmed string
-	// waiting is what a step waits for, failed why it could not be taken this time.
-	waiting string
-	failed  error
+}
+
+// scope returns the scope of a restore. From the hold on, the control plane waits for it.
+func (c *Controller) scope(r *fleetv1.ControlPlaneRestore) *scope {
+	s := &scope{restore: r}
+	s.Run = &operation.Run{
+		Before: r, Clock: c.Clock, Phase: &r.Status.Phase, CompletionTime: &r.Status.CompletionTime,
+		Marks: (*operation.Steps)(&r.Status.Steps), Confirmed: r.Spec.Confirm != "",
+		Underway: func() bool { return s.Begun(fleetv1.RestoreStepHold) },
+	}
+	return s
 }
 
 // clusterKey returns the key of the Cluster.
 func (s *scope) clusterKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: s.restore.Namespace, Name: s.restore.Spec.ClusterName}
-}
-
-// begun reports whether a step was begun.
-func (s *scope) begun(name string) bool { return markOf(s.restore, name) != nil }
-
-// completed reports whether a step was completed.
-func (s *scope) completed(name string) bool {
-	m := markOf(s.restore, name)
-	return m != nil && m.CompletionTime != nil
 }

@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -17,36 +18,36 @@ import (
 const callLimit = 15 * time.Second
 
 // create lets the controller of the control plane create the first Machine, and waits until it runs the API server.
-func (c *Controller) create(ctx context.Context, s *scope) (outcome, error) {
+func (c *Controller) create(ctx context.Context, s *scope) (operation.Outcome, error) {
 	machines, err := c.controlPlaneMachines(ctx, s.clusterKey())
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	if len(machines) == 0 {
 		if err := c.renew(ctx, s); err != nil {
-			return outcome{}, fmt.Errorf("renewing the address of the data: %w", err)
+			return operation.Outcome{}, fmt.Errorf("renewing the address of the data: %w", err)
 		}
 	}
 	observed, err := c.set(ctx, s, fleetv1.OperationModeRestore)
 	switch {
 	case err != nil:
-		return outcome{}, err
+		return operation.Outcome{}, err
 	case len(machines) == 0 && !observed:
-		return waits("the controller of KubeadmControlPlane " + s.kcp.Name + " to begin the restore"), nil
+		return operation.Waits("the controller of KubeadmControlPlane " + s.kcp.Name + " to begin the restore"), nil
 	case len(machines) == 0:
-		return waits("KubeadmControlPlane " + s.kcp.Name + " to create the first Machine"), nil
+		return operation.Waits("KubeadmControlPlane " + s.kcp.Name + " to create the first Machine"), nil
 	case len(machines) > 1:
-		return waits(fmt.Sprintf("all control plane Machines but one to be deleted: there are %d", len(machines))), nil
+		return operation.Waits(fmt.Sprintf("all control plane Machines but one to be deleted: there are %d", len(machines))), nil
 	}
 	m := &machines[0]
 	if !m.Status.NodeRef.IsDefined() {
-		return waits("Machine " + m.Name + " to start: " + progress(m) + c.expired(s, m)), nil
+		return operation.Waits("Machine " + m.Name + " to start: " + progress(m) + c.expired(s, m)), nil
 	}
 	if err := c.answers(ctx, s, m.Status.NodeRef.Name); err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	s.restore.Status.MachineName = m.Name
-	return done("Machine " + m.Name + " runs the control plane"), nil
+	return operation.Done("Machine " + m.Name + " runs the control plane"), nil
 }
 
 // answers returns an error if the API server does not return a Node.

@@ -21,7 +21,7 @@ func (s *scope) mustGoOn() bool {
 	_, abandoned := r.Annotations[fleetv1.AbandonAnnotation]
 	_, moved := r.Annotations[deleteForMove]
 	return controllerutil.ContainsFinalizer(r, fleetv1.ControlPlaneRestoreFinalizer) && !r.Ended() && !abandoned && !moved &&
-		s.begun(fleetv1.RestoreStepFence)
+		s.Begun(fleetv1.RestoreStepFence)
 }
 
 // discard gives the control plane back, deletes what was stored, and removes the finalizer.
@@ -31,6 +31,8 @@ func (c *Controller) discard(ctx context.Context, s *scope) (step.Result, error)
 		return step.Stop(), nil
 	}
 	if s.mustGoOn() {
+		s.Finishing = "It is deleted once the restore has completed, because control plane Machines were already deleted. To leave the control " +
+			"plane as it is now, set annotation " + fleetv1.AbandonAnnotation + "."
 		result, err := step.Run(ctx, s, c.steps()...)
 		if err != nil || s.mustGoOn() || result.Ends() {
 			return result, err
@@ -41,8 +43,7 @@ func (c *Controller) discard(ctx context.Context, s *scope) (step.Result, error)
 			return stale, err // Machines may have been deleted in the meantime.
 		}
 		if err := c.giveBack(ctx, s); err != nil {
-			s.failed = err
-			return step.WaitAtMost(time.Minute, "the restore to be undone"), nil
+			return s.Wait(time.Minute, "the restore to be undone: "+err.Error()), nil
 		}
 	}
 	controllerutil.RemoveFinalizer(r, fleetv1.ControlPlaneRestoreFinalizer)
@@ -62,7 +63,7 @@ func (c *Controller) giveBack(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	if !s.begun(fleetv1.RestoreStepPrepare) {
+	if !s.Begun(fleetv1.RestoreStepPrepare) {
 		return nil
 	}
 	// Without its store, the object with the data stays there: it is encrypted, and its key is deleted first.

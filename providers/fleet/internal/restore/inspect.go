@@ -18,12 +18,13 @@ import (
 	"sigs.k8s.io/cluster-api/backup/archive"
 	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/store"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
 // inspect reads the archive, and records what it contains.
-func (c *Controller) inspect(ctx context.Context, s *scope) (outcome, error) {
+func (c *Controller) inspect(ctx context.Context, s *scope) (operation.Outcome, error) {
 	var found fleetv1.RestoredBackup
 	err := c.withSnapshot(ctx, s, func(_, snapshot string, from *content.Archive) error {
 		info, err := etcdsnapshot.Inspect(ctx, snapshot)
@@ -45,13 +46,13 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (outcome, error) {
 		return err
 	})
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	if reason := versionsFit(s.kcp, found.KubernetesVersion, found.EtcdVersion); reason != "" {
-		return outcome{}, refuse(reason)
+		return operation.Outcome{}, operation.Refusal(reason)
 	}
 	s.restore.Status.Backup = &found
-	return done(fmt.Sprintf("read %s of BackupStore %s: revision %d with %d keys, of %s", found.Key, found.StoreName, found.Revision,
+	return operation.Done(fmt.Sprintf("read %s of BackupStore %s: revision %d with %d keys, of %s", found.Key, found.StoreName, found.Revision,
 		found.Keys, found.Time.UTC().Format("2006-01-02 15:04:05 MST"))), nil
 }
 
@@ -74,7 +75,7 @@ func (c *Controller) withSnapshot(ctx context.Context, s *scope, use func(dir, s
 	}
 	body, err := from.Get(ctx, s.source.key)
 	if errors.Is(err, store.ErrNotFound) {
-		return refuse(fmt.Sprintf("archive %s does not exist in BackupStore %s", s.source.key, s.source.store))
+		return operation.Refusal(fmt.Sprintf("archive %s does not exist in BackupStore %s", s.source.key, s.source.store))
 	}
 	if err != nil {
 		return fmt.Errorf("reading the archive: %w", err)
@@ -89,13 +90,13 @@ func (c *Controller) withSnapshot(ctx context.Context, s *scope, use func(dir, s
 	read, err := content.Extract(body, keys, snapshot)
 	switch {
 	case errors.Is(err, archive.ErrWrongKey):
-		return refuse(fmt.Sprintf("Secret %s does not have the key of the archive: %v", s.source.identity, err))
+		return operation.Refusal(fmt.Sprintf("Secret %s does not have the key of the archive: %v", s.source.identity, err))
 	case errors.Is(err, content.ErrDamaged):
-		return refuse(fmt.Sprintf("%v: use another backup", err))
+		return operation.Refusal(fmt.Sprintf("%v: use another backup", err))
 	case err != nil:
 		return err
 	case read.Metadata.FormatVersion > content.FormatVersion:
-		return refuse(fmt.Sprintf("the archive has format %d, which is newer than what this version of the fleet provider reads: upgrade it",
+		return operation.Refusal(fmt.Sprintf("the archive has format %d, which is newer than what this version of the fleet provider reads: upgrade it",
 			read.Metadata.FormatVersion))
 	}
 	return use(dir, snapshot, read)
@@ -104,7 +105,7 @@ func (c *Controller) withSnapshot(ctx context.Context, s *scope, use func(dir, s
 // damaged returns the error of a snapshot, as a refusal if another attempt would find the same.
 func damaged(err error) error {
 	if errors.Is(err, etcdsnapshot.ErrDamaged) || errors.Is(err, etcdsnapshot.ErrTruncated) {
-		return refuse(fmt.Sprintf("the archive is damaged: its snapshot: %v: use another backup", err))
+		return operation.Refusal(fmt.Sprintf("the archive is damaged: its snapshot: %v: use another backup", err))
 	}
 	return fmt.Errorf("reading the snapshot: %w", err)
 }

@@ -10,43 +10,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 )
 
 // peerPort is the port of etcd for other members, in control planes of kubeadm.
 const peerPort = "2380"
 
 // member gives the only member of etcd its real address, which others join it by, and checks that it has the data of the backup.
-func (c *Controller) member(ctx context.Context, s *scope) (outcome, error) {
+func (c *Controller) member(ctx context.Context, s *scope) (operation.Outcome, error) {
 	node, err := c.node(ctx, s)
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	control, err := c.connect(ctx, s.clusterKey())
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	defer control.Close()
 	view, err := control.View(ctx, node)
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	if len(view.Members) != 1 || view.Members[0].ID != view.ID {
-		return outcome{}, fmt.Errorf("etcd on Node %s has %d members, want one: it does not run the restored data", node, len(view.Members))
+		return operation.Outcome{}, fmt.Errorf("etcd on Node %s has %d members, want one: it does not run the restored data", node, len(view.Members))
 	}
 	if least := s.restore.Status.Backup.Revision + bump; view.Revision < least {
-		return outcome{}, fmt.Errorf("etcd on Node %s has revision %d, less than %d: it does not run the restored data",
+		return operation.Outcome{}, fmt.Errorf("etcd on Node %s has revision %d, less than %d: it does not run the restored data",
 			node, view.Revision, least)
 	}
 	want, err := peerURL(view.Members[0].ClientURLs)
 	if err != nil {
-		return outcome{}, fmt.Errorf("the etcd member on Node %s: %w", node, err)
+		return operation.Outcome{}, fmt.Errorf("the etcd member on Node %s: %w", node, err)
 	}
 	if !slices.Equal(view.Members[0].PeerURLs, []string{want}) {
 		if err := control.SetPeerURL(ctx, node, view.ID, want); err != nil {
-			return outcome{}, err
+			return operation.Outcome{}, err
 		}
 	}
-	return done(fmt.Sprintf("etcd has one member, %s, at revision %d", node, view.Revision)), nil
+	return operation.Done(fmt.Sprintf("etcd has one member, %s, at revision %d", node, view.Revision)), nil
 }
 
 // node returns the name of the Node of the restored Machine.

@@ -11,40 +11,41 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 )
 
 // nodes deletes Nodes whose Machines no longer exist, with which their Pods go. Leases of leaders that no longer exist expire.
-func (c *Controller) nodes(ctx context.Context, s *scope) (outcome, error) {
+func (c *Controller) nodes(ctx context.Context, s *scope) (operation.Outcome, error) {
 	node, err := c.node(ctx, s)
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	control, err := c.connect(ctx, s.clusterKey())
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	defer control.Close()
 	list := &corev1.NodeList{}
 	if err := control.Workload().List(ctx, list); err != nil {
-		return outcome{}, fmt.Errorf("listing the Nodes of Cluster %s: %w", s.clusterKey(), err)
+		return operation.Outcome{}, fmt.Errorf("listing the Nodes of Cluster %s: %w", s.clusterKey(), err)
 	}
 	has, err := c.owners(ctx, s)
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	plan := planNodes(list.Items, has)
 	for _, one := range plan.obsolete {
 		if one.Name == node {
-			return outcome{}, fmt.Errorf("Node %s is that of the restored Machine %s, which does not exist", node, s.restore.Status.MachineName)
+			return operation.Outcome{}, fmt.Errorf("Node %s is that of the restored Machine %s, which does not exist", node, s.restore.Status.MachineName)
 		}
 		if err := control.Workload().Delete(ctx, one, client.Preconditions{UID: &one.UID}); client.IgnoreNotFound(err) != nil {
-			return outcome{}, fmt.Errorf("deleting Node %s: %w", one.Name, err)
+			return operation.Outcome{}, fmt.Errorf("deleting Node %s: %w", one.Name, err)
 		}
 	}
 	for _, note := range plan.notes() {
 		s.warn(note)
 	}
-	return done(fmt.Sprintf("deleted %d Nodes of Machines that no longer exist: %s", len(plan.obsolete), names(plan.obsolete))), nil
+	return operation.Done(fmt.Sprintf("deleted %d Nodes of Machines that no longer exist: %s", len(plan.obsolete), names(plan.obsolete))), nil
 }
 
 // owners is what Nodes belong to.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/backup/restorescript"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/store"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
@@ -33,7 +34,7 @@ const (
 )
 
 // prepare makes the data that the first Machine downloads, before anything is destroyed.
-func (c *Controller) prepare(ctx context.Context, s *scope) (outcome, error) {
+func (c *Controller) prepare(ctx context.Context, s *scope) (operation.Outcome, error) {
 	var size int64
 	var notes []string
 	err := c.withSnapshot(ctx, s, func(dir, snapshot string, from *content.Archive) (err error) {
@@ -54,12 +55,12 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (outcome, error) {
 		return err
 	})
 	if err != nil {
-		return outcome{}, err
+		return operation.Outcome{}, err
 	}
 	for _, note := range notes {
 		s.warn(note)
 	}
-	return done(fmt.Sprintf("stored the data of etcd, encrypted, %d bytes, as %s of BackupStore %s", size, s.restore.Status.Data.Key,
+	return operation.Done(fmt.Sprintf("stored the data of etcd, encrypted, %d bytes, as %s of BackupStore %s", size, s.restore.Status.Data.Key,
 		s.source.store)), nil
 }
 
@@ -130,7 +131,7 @@ func dataKey(r *fleetv1.ControlPlaneRestore) string {
 // warn records what users should look at.
 func (s *scope) warn(note string) {
 	status := &s.restore.Status
-	note = text(note)
+	note = operation.Brief(note)
 	if !slices.Contains(status.Warnings, note) {
 		status.Warnings = append(status.Warnings, note)
 	}

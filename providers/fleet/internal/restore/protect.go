@@ -15,6 +15,6 @@ const deleteForMove = "clusterctl.cluster.x-k8s.io/delete-for-move"
 func protect(_ context.Context, s *scope) (step.Result, error) {
 	r := s.restore
 	return operation.Protect(r, &r.Status.Phase, operation.Protection{
-		Finalizer: fleetv1.ControlPlaneRestoreFinalizer, Cluster: r.Spec.ClusterName, Stays: s.begun(fleetv1.RestoreStepHold),
+		Finalizer: fleetv1.ControlPlaneRestoreFinalizer, Cluster: r.Spec.ClusterName, Stays: s.Begun(fleetv1.RestoreStepHold),
 	}), nil
 }

@@ -21,6 +21,7 @@ import (
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/fence"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -124,7 +125,7 @@ func TestStaleCache(t *testing.T) {
 	w := newWorld(t, newRestore(nil))
 	for range 60 {
 		testenv.Must(t, w.reconcile(t))
-		if m := markOf(w.restore(t), fleetv1.RestoreStepFence); m != nil && m.CompletionTime == nil {
+		if m := (*operation.Steps)(&w.restore(t).Status.Steps).Find(fleetv1.RestoreStepFence); m != nil && m.CompletionTime == nil {
 			break
 		}
 	}
@@ -174,7 +175,7 @@ func TestRefusals(t *testing.T) {
 		{reason: "external etcd", want: "KubeadmControlPlane kcp has an external etcd", change: kcp(func(k *controlplanev1.KubeadmControlPlane) {
 			k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://x"}
 		})},
-		{reason: "another operation", want: "ControlPlaneRecovery x is in progress", change: kcp(func(k *controlplanev1.KubeadmControlPlane) {
+		{reason: "another operation", want: "another operation is in progress: ControlPlaneRecovery x on KubeadmControlPlane kcp", change: kcp(func(k *controlplanev1.KubeadmControlPlane) {
 			k.Annotations = map[string]string{fleetv1.OperationAnnotation: `{"kind":"ControlPlaneRecovery","name":"x","uid":"y","mode":"Hold"}`}
 		})},
 		{reason: "a newer Kubernetes", change: backup(func(b *fleetv1.EtcdBackup) { b.Status.KubernetesVersion = "v1.37.0" }),
@@ -237,7 +238,7 @@ func TestRefusals(t *testing.T) {
 func TestConfirmation(t *testing.T) {
 	w := newWorld(t, newRestore(func(r *fleetv1.ControlPlaneRestore) { r.Spec.Confirm = "" }))
 	w.finish(t)
-	if got, want := w.state(t), "False NotConfirmed to go on, set spec.confirm to c@6. What was written to Cluster c since 2026-01-02 02:04:05 UTC, "+
+	if got, want := w.state(t), "False NotConfirmed To go on, set spec.confirm to c@6. What was written to Cluster c since 2026-01-02 02:04:05 UTC, "+
 		"when the backup was made, is lost; its control plane Machines are deleted: cp-1, cp-2, cp-3."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -254,7 +255,7 @@ func TestConfirmation(t *testing.T) {
 	w.finish(t)
 	testenv.Must(t, w.Create(t.Context(), other))
 	w.finish(t)
-	if got, want := w.state(t), "False NotConfirmed to go on, set spec.acceptOtherCluster to true. "; !strings.HasPrefix(got, want) ||
+	if got, want := w.state(t), "False NotConfirmed To go on, set spec.acceptOtherCluster to true. "; !strings.HasPrefix(got, want) ||
 		!strings.Contains(got, "1 Services of type LoadBalancer and 1 PersistentVolumes") {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -271,7 +272,7 @@ func TestOldController(t *testing.T) {
 	w := newWorld(t, newRestore(nil))
 	w.deaf = true
 	w.finish(t)
-	if got := w.state(t); !strings.HasPrefix(got, "False Waiting Hold: waiting for the controller of KubeadmControlPlane kcp to stop") || len(w.planes(t)) != 3 {
+	if got := w.state(t); !strings.HasPrefix(got, "False Waiting Step Hold: waiting for the controller of KubeadmControlPlane kcp to answer") || len(w.planes(t)) != 3 {
 		t.Errorf("got %s", got)
 	}
 	testenv.Must(t, w.Delete(t.Context(), w.restore(t)))
@@ -288,7 +289,7 @@ func TestLostHardware(t *testing.T) {
 	w.finish(t)
 	w.Clock.Step(2 * fence.LostAfter)
 	testenv.Must(t, w.reconcile(t))
-	if got := w.state(t); !strings.HasPrefix(got, "False Waiting Fence: waiting for control plane Machines to be deleted: cp-1; cp-2; cp-3") {
+	if got := w.state(t); !strings.HasPrefix(got, "False Waiting Step Fence: waiting for control plane Machines to be deleted: cp-1; cp-2; cp-3") {
 		t.Fatalf("got %s", got)
 	}
 	r := w.restore(t)
@@ -309,14 +310,14 @@ func TestDeletedMidway(t *testing.T) {
 			w := newWorld(t, newRestore(nil))
 			w.fake.down = errors.New("connection refused")
 			w.finish(t)
-			if got := w.state(t); !strings.HasPrefix(got, "False Waiting Create: connection refused") {
+			if got := w.state(t); !strings.HasPrefix(got, "False Waiting Step Create: connection refused") {
 				t.Fatalf("got %s", got)
 			}
 			testenv.Must(t, w.Delete(t.Context(), w.restore(t)))
 			for range 12 {
 				testenv.Must(t, w.reconcile(t))
 			}
-			if got := w.state(t); !strings.Contains(got, "it is deleted once the restore has completed") {
+			if got := w.state(t); !strings.Contains(got, "It is deleted once the restore has completed") {
 				t.Errorf("got %s", got)
 			}
 			if abandon {

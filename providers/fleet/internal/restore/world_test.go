@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/cluster-api/backup/etcdsnapshot"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/backupstore"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/content"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -294,7 +295,7 @@ func (w *world) reconcile(t *testing.T) error {
 	t.Helper()
 	_, err := w.runner.Reconcile(t.Context(), request)
 	w.others(t)
-	w.Clock.Step(poll)
+	w.Clock.Step(operation.Poll)
 	return err
 }
 

@@ -11,6 +11,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation/authority"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -28,6 +30,8 @@ type check struct {
 func checks() []check {
 	return []check{
 		{"control plane", controlPlaneUnfit},
+		{"operation", otherOperation},
+		{"completeness", controlPlaneIncomplete},
 		{"etcd", externalEtcd},
 		{"certificates", ownCertificates},
 		{"authorities", authoritiesUnfit},
@@ -39,27 +43,25 @@ func checks() []check {
 
 // admit refuses what cannot work, and waits until the user has confirmed. Afterwards, it only checks that the Cluster still exists.
 func (c *Controller) admit(ctx context.Context, s *scope) (step.Result, error) {
-	began := s.own != nil
-	if began && (s.cluster == nil || s.controlPlane == nil || !s.cluster.DeletionTimestamp.IsZero()) {
-		s.rotation.Status.Phase = fleetv1.OperationPhaseFailed
-		s.say(fleetv1.OperationFailedReason, fmt.Sprintf("Cluster %s, or its control plane, was deleted", s.rotation.Spec.ClusterName))
-		return step.Stop(), c.seal(ctx, s)
+	if s.Underway() && (s.cluster == nil || s.controlPlane == nil || !s.cluster.DeletionTimestamp.IsZero()) {
+		if err := c.seal(ctx, s); err != nil {
+			return step.Done(), err
+		}
+		return s.Fail(fmt.Sprintf("Cluster %s, or its control plane, was deleted", s.rotation.Spec.ClusterName)), nil
 	}
-	if began {
+	if s.Underway() {
 		return step.Done(), nil
 	}
-	s.rotation.Status.Phase = fleetv1.OperationPhasePending
 	for _, one := range checks() {
 		if why := one.why(s); why != "" {
-			return s.refuse(why), nil
+			return s.Refuse(why), nil
 		}
 	}
-	if s.rotation.Spec.Confirm != s.rotation.Spec.ClusterName {
-		s.say(fleetv1.OperationNotConfirmedReason, announcement(s))
-		return step.Stop(), nil
+	if !s.Confirmed {
+		return s.NotConfirmed(announcement(s)), nil
 	}
 	if ptr.Deref(s.rotation.Spec.Paused, false) {
-		return s.wait(fleetv1.OperationWaitingReason, "spec.paused to be unset"), nil
+		return s.Paused(operation.RefusedRetry, "The rotation is paused before it begins: nothing was changed"), nil
 	}
 	return step.Done(), nil
 }
@@ -74,9 +76,12 @@ func announcement(s *scope) string {
 			times[false]++
 		}
 	}
-	text := fmt.Sprintf("Set spec.confirm to %q to begin: %s are rotated. All %d Machines of the control plane are replaced %d times, and "+
-		"all %d other Machines %d times: %d new Machines. ", s.rotation.Spec.ClusterName, listed(s.authorities()), controlPlane, times[true],
-		workers, times[false], controlPlane*times[true]+workers*times[false])
+	text := fmt.Sprintf("To go on, set spec.confirm to %q. This is rotated: %s. %s of the control plane %s replaced %s",
+		s.rotation.Spec.ClusterName, listed(s.authorities()), report.Count(controlPlane, "Machine"), are(controlPlane), often(times[true]))
+	if workers > 0 && times[false] > 0 {
+		text += fmt.Sprintf(", and %s %s", report.Count(workers, "other Machine"), often(times[false]))
+	}
+	text += fmt.Sprintf(": %s. ", report.Count(controlPlane*times[true]+workers*times[false], "new Machine"))
 	if s.rotates(fleetv1.ClusterCA) {
 		text += "At the end, kubeconfigs and client certificates that users have copied or issued are refused: read the Secret " +
 			pki.SecretName(s.rotation.Spec.ClusterName, pki.Kubeconfig) + " again after each step, and issue others again after step " +
@@ -89,6 +94,20 @@ func announcement(s *scope) string {
 		text += "The Machines of " + report.Names(names) + " have to be deleted by you in each step: their strategy is OnDelete. "
 	}
 	return strings.TrimSpace(text)
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func often(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return report.Count(n, "time")
 }
 
 func listed(all []fleetv1.Authority) string {
@@ -115,6 +134,20 @@ func controlPlaneUnfit(s *scope) string {
 	if _, paused := kcp.Annotations[clusterv1.PausedAnnotation]; paused {
 		return fmt.Sprintf("KubeadmControlPlane %s is paused by an annotation: remove it, its Machines could not be replaced", kcp.Name)
 	}
+	return ""
+}
+
+// otherOperation is why a rotation must not begin during another operation, such as another rotation. It comes before what that does to the
+// control plane and its certificates.
+func otherOperation(s *scope) string {
+	if err := hold.Busy(s.controlPlane, s.operation()); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func controlPlaneIncomplete(s *scope) string {
+	kcp := s.controlPlane
 	if after := kcp.Spec.Rollout.After; !after.IsZero() && after.After(s.now) {
 		return fmt.Sprintf("KubeadmControlPlane %s has a rollout scheduled, spec.rollout.after: wait until then, or remove it", kcp.Name)
 	}

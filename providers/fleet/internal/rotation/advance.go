@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation/authority"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -24,6 +25,8 @@ const committing = 50 * time.Millisecond
 // learned is what a reconcile has found out, or done, in addition to what it has read.
 type learned struct {
 	published, settled, inspected, outdated bool
+	// unsettled is what settling waits for.
+	unsettled string
 }
 
 // advance carries out what package plan decides, until it has to wait. Each action may be repeated: after a kill, it is decided on again.
@@ -36,43 +39,47 @@ func (c *Controller) advance(ctx context.Context, s *scope) (step.Result, error)
 		}
 		facts, err := c.facts(ctx, s, name, known)
 		if err != nil {
-			return step.Done(), s.failing(err)
+			return step.Done(), s.failing(name, err)
 		}
 		s.count(name, facts)
 		action, waits := plan.Next(facts)
 		ctrl.LoggerFrom(ctx).V(2).Info("Rotation", "step", name, "action", action)
-		if action == plan.Await {
-			return s.await(name, facts, waits), nil
+		if action == plan.Await || action == plan.Pause {
+			return s.await(name, facts, action, waits), nil
 		}
 		if err := c.act(ctx, s, name, action, &known); err != nil {
-			return step.Done(), s.failing(err)
+			return step.Done(), s.failing(name, err)
 		}
-		if action == plan.Finish {
-			s.say(fleetv1.OperationRunningReason, "step "+name+" is complete")
-			if name != fleetv1.DropOldStep {
-				return step.WaitAtMost(committing, "the status to be written"), nil
-			}
-		}
-		if s.message != "" && action == plan.Settle && !known.settled {
-			return step.WaitAtMost(poll, s.message), nil
+		switch {
+		case action == plan.Finish && name != fleetv1.DropOldStep:
+			return step.WaitAtMost(committing, "the status to be written"), nil
+		case known.unsettled != "":
+			return s.await(name, facts, plan.Await, known.unsettled), nil
 		}
 	}
 }
 
 // failing makes the condition say what fails. It is tried again.
-func (s *scope) failing(err error) error {
+func (s *scope) failing(name string, err error) error {
 	if !step.IsStale(err) {
-		s.say(fleetv1.OperationWaitingReason, "The rotation continues when this succeeds: "+condition.Brief(err.Error()))
+		s.Wait(poll, "Step "+name+" goes on when this succeeds: "+condition.Brief(err.Error()))
 	}
 	return err
 }
 
 // await waits for what plan says.
-func (s *scope) await(name string, f plan.Facts, waits string) step.Result {
-	s.say(fleetv1.OperationRunningReason, "Step "+name+": "+waits)
-	if f.Paused {
-		s.reason = fleetv1.OperationWaitingReason
+func (s *scope) await(name string, f plan.Facts, action plan.Action, waits string) step.Result {
+	message := "Step " + name + ": " + waits
+	if mark := s.Marks.Find(name); mark != nil {
+		mark.Message = operation.Brief(waits)
 	}
+	switch {
+	case action == plan.Pause:
+		return s.Paused(poll, "The rotation is paused. Next, in step "+name+", "+waits)
+	case f.Paused:
+		return s.Paused(poll, "The rotation is paused when what has begun is complete. "+message)
+	}
+	s.Running(message)
 	for _, since := range []time.Time{f.ControlPlane.Since, f.Workers.Since} {
 		if s.now.Before(since) {
 			return step.WaitAtMost(since.Sub(s.now)+committing, waits)
@@ -94,12 +101,11 @@ func (s *scope) current() (name string, done bool, err error) {
 		furthest = max(furthest, s.changes[a].StageOf(secret.Data))
 	}
 	for _, name := range steps() {
-		mark := s.rotation.Step(name)
-		if mark != nil && mark.CompletionTime != nil {
+		if s.Completed(name) {
 			continue
 		}
 		if authority.Of(name) < furthest {
-			s.mark(name).CompletionTime = ptr.To(metav1.NewTime(s.now))
+			s.Complete(name, "the Secrets have the certificates of a later step")
 			continue
 		}
 		return name, false, s.intact(name)
@@ -117,16 +123,6 @@ func (s *scope) intact(name string) error {
 		}
 	}
 	return nil
-}
-
-// mark returns a step of the status, and adds it.
-func (s *scope) mark(name string) *fleetv1.RotationStep {
-	if found := s.rotation.Step(name); found != nil {
-		return found
-	}
-	all := &s.rotation.Status.Steps
-	*all = append(*all, fleetv1.RotationStep{OperationStep: fleetv1.OperationStep{Name: name, StartTime: ptr.To(metav1.NewTime(s.now))}})
-	return &(*all)[len(*all)-1]
 }
 
 // facts returns what is known for a step.
@@ -171,7 +167,8 @@ func (s *scope) count(name string, f plan.Facts) {
 func (c *Controller) act(ctx context.Context, s *scope, name string, action plan.Action, known *learned) error {
 	// Creation times are in seconds: what is created in the next second has what was written in this one.
 	soon := ptr.To(metav1.NewTime(s.now.UTC().Truncate(time.Second).Add(time.Second)))
-	mark := s.mark(name)
+	s.Begin(name)
+	mark := s.rotation.Step(name)
 	switch action {
 	case plan.Begin:
 		step.Event(ctx, "RotationStep", "Step %s begins", name)
@@ -196,7 +193,7 @@ func (c *Controller) act(ctx context.Context, s *scope, name string, action plan
 	case plan.RestartWorkers:
 		return c.restartWorkers(ctx, s, *mark.WorkersRolloutTime)
 	case plan.Finish:
-		mark.CompletionTime = ptr.To(metav1.NewTime(s.now))
+		s.Complete(name, "all that it replaces is replaced")
 		step.Event(ctx, "RotationStep", "Step %s is complete", name)
 		return nil
 	}

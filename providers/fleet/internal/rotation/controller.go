@@ -6,16 +6,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/hold"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation/authority"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -25,8 +25,6 @@ const (
 	// poll is the interval of reconciles while a rotation waits for Machines, which this manager does not watch: a cache of all Machines
 	// would cost memory while there is no rotation. Changes of the Cluster's status, which counts its Machines, are events.
 	poll = 5 * time.Second
-	// refusedPoll is the interval while a rotation is refused, or not answered.
-	refusedPoll = 30 * time.Second
 	// workloadTimeout limits what a reconcile does in a workload cluster.
 	workloadTimeout = 15 * time.Second
 )
@@ -72,11 +70,11 @@ func (c *Controller) declared() step.Controller[*fleetv1.CertificateAuthorityRot
 	return step.Controller[*fleetv1.CertificateAuthorityRotation, *scope]{
 		Name: "certificateauthorityrotation",
 		New:  func() *fleetv1.CertificateAuthorityRotation { return &fleetv1.CertificateAuthorityRotation{} },
-		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(clusterChanges))),
-		},
+		Watches: []step.Watch{operation.OnCluster(c.Client,
+			func() *fleetv1.CertificateAuthorityRotationList { return &fleetv1.CertificateAuthorityRotationList{} },
+			func(r *fleetv1.CertificateAuthorityRotation) string { return r.Spec.ClusterName }, operation.Changed)},
 		Scope: func(_ context.Context, r *fleetv1.CertificateAuthorityRotation) (*scope, error) {
-			return &scope{rotation: r, now: c.Clock.Now()}, nil
+			return c.scope(r), nil
 		},
 		Steps: []step.Step[*scope]{
 			step.Do("protect", protect),
@@ -88,13 +86,14 @@ func (c *Controller) declared() step.Controller[*fleetv1.CertificateAuthorityRot
 			step.Do("finish", c.finish),
 		},
 		Deletion: []step.Step[*scope]{step.Do("withdraw", c.withdraw)},
-		Reports:  reports,
+		Reports:  func(s *scope) []metav1.Condition { return s.Report() },
 		Observed: func(r *fleetv1.CertificateAuthorityRotation, g int64) { r.Status.ObservedGeneration = g },
 	}
 }
 
 // scope is the state of one reconcile, shared by its steps.
 type scope struct {
+	*operation.Run
 	rotation *fleetv1.CertificateAuthorityRotation
 	// What follows was read from the API server. cluster and controlPlane are nil if they do not exist.
 	cluster      *clusterv1.Cluster
@@ -107,9 +106,17 @@ type scope struct {
 	// own is the Secret of the rotation, nil if it does not exist, and changes what it contains.
 	own     *corev1.Secret
 	changes map[fleetv1.Authority]authority.Change
-	// reason and message are those of the condition Completed.
-	reason, message string
-	now             time.Time
+	now     time.Time
+}
+
+// scope returns the scope of a rotation. It begins with the new keys.
+func (c *Controller) scope(r *fleetv1.CertificateAuthorityRotation) *scope {
+	s := &scope{rotation: r, now: c.Clock.Now()}
+	s.Run = &operation.Run{
+		Before: r, Clock: c.Clock, Phase: &r.Status.Phase, CompletionTime: &r.Status.CompletionTime, Marks: marks{r},
+		Confirmed: r.Spec.Confirm == r.Spec.ClusterName, Underway: func() bool { return s.own != nil },
+	}
+	return s
 }
 
 // authorities returns what is rotated, in the order of authority.All.
@@ -133,27 +140,6 @@ func (s *scope) rotates(a fleetv1.Authority) bool {
 	return slices.Contains(s.authorities(), a)
 }
 
-// say sets the condition Completed.
-func (s *scope) say(reason, message string) { s.reason, s.message = reason, message }
-
-// wait waits for an event, or for a while, and says so.
-func (s *scope) wait(reason, message string) step.Result {
-	s.say(reason, message)
-	return step.WaitAtMost(poll, message)
-}
-
-// refuse ends a rotation that users have confirmed: it must not begin by surprise when what is wrong has changed. One that is not confirmed
-// is considered again after a while.
-func (s *scope) refuse(message string) step.Result {
-	if s.rotation.Spec.Confirm != s.rotation.Spec.ClusterName {
-		s.say(fleetv1.OperationRefusedReason, message)
-		return step.WaitAtMost(refusedPoll, message)
-	}
-	s.rotation.Status.Phase = fleetv1.OperationPhaseFailed
-	s.say(fleetv1.OperationRefusedReason, message+". It does not begin later: create another one to try again")
-	return step.Stop()
-}
-
 // clusterKey returns the key of the Cluster.
 func (s *scope) clusterKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.rotation.Namespace, Name: s.rotation.Spec.ClusterName}
@@ -164,17 +150,4 @@ func (s *scope) operation() fleetv1.Operation {
 	return fleetv1.Operation{
 		Kind: fleetv1.CertificateAuthorityRotationKind, Name: s.rotation.Name, UID: s.rotation.UID, Mode: fleetv1.OperationModeRotate,
 	}
-}
-
-// clusterChanges reports whether the status of a Cluster, or its pause, has changed.
-func clusterChanges(before, after *clusterv1.Cluster) bool {
-	return before.ResourceVersion != after.ResourceVersion
-}
-
-// ofCluster returns the rotations of a Cluster.
-func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &fleetv1.CertificateAuthorityRotationList{},
-		func(r *fleetv1.CertificateAuthorityRotation) bool {
-			return r.Spec.ClusterName == obj.GetName() && (!r.Ended() || !r.DeletionTimestamp.IsZero())
-		}, client.InNamespace(obj.GetNamespace()))
 }

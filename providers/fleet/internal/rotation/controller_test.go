@@ -153,12 +153,42 @@ func TestPauses(t *testing.T) {
 	w.run(t, 20)
 	machines := w.machines
 	w.run(t, 20)
-	if said := w.said(t); w.machines != machines || !strings.Contains(said, "spec.paused") {
+	if said := w.said(t); w.machines != machines || !strings.HasPrefix(said, "Paused: The rotation is paused. Next, in step ") ||
+		!strings.HasSuffix(said, "Set spec.paused to false to go on") {
 		t.Errorf("paused, it has replaced %d Machines: %s", w.machines-machines, said)
 	}
 	w.pause(t, false)
 	w.run(t, enough)
 	w.completed(t, "after a pause")
+}
+
+// TestDeletedPaused: a rotation that must be completed before it is deleted, and is paused, says both.
+func TestDeletedPaused(t *testing.T) {
+	w := newWorld(t)
+	for range enough {
+		if w.rotation(t).Step(fleetv1.ReissueStep) != nil {
+			break
+		}
+		w.run(t, 1)
+	}
+	w.run(t, 3)
+	w.pause(t, true)
+	testenv.Must(t, w.Delete(t.Context(), w.rotation(t)))
+	w.run(t, 20)
+	if said := w.said(t); !strings.HasPrefix(said, "Paused: It is deleted once the rotation has completed, because the new keys are in use. The "+
+		"rotation is paused.") || !strings.HasSuffix(said, "Set spec.paused to false to go on") {
+		t.Errorf("it says %s", said)
+	}
+	w.pause(t, false)
+	for range enough {
+		after := w.reconcile(t)
+		if w.isGone(t) {
+			return
+		}
+		w.Clock.Step(max(after, 1e9))
+		w.simulate(t)
+	}
+	t.Errorf("it is not deleted: %s", w.said(t))
 }
 
 func (w *world) pause(t *testing.T, paused bool) {
@@ -219,7 +249,7 @@ func TestRefused(t *testing.T) {
 			if r, ok := o.(*fleetv1.CertificateAuthorityRotation); ok {
 				r.Spec.Confirm = ""
 			}
-		}, `NotConfirmed: Set spec.confirm to "c" to begin: ClusterCA, EtcdCA, FrontProxyCA, ServiceAccountKey are rotated. All 3 Machines of the control plane are replaced 3 times, and all 2 other Machines 3 times: 15 new Machines`},
+		}, `NotConfirmed: To go on, set spec.confirm to "c". This is rotated: ClusterCA, EtcdCA, FrontProxyCA, ServiceAccountKey. 3 Machines of the control plane are replaced 3 times, and 2 other Machines 3 times: 15 new Machines. At`},
 		{"another control plane", func(o client.Object) {
 			if c, ok := o.(*clusterv1.Cluster); ok {
 				c.Spec.ControlPlaneRef.Kind = "Other"
@@ -245,11 +275,15 @@ func TestRefused(t *testing.T) {
 				*o.(*corev1.Secret) = *pki.NewSecret(clusterKey, pki.FrontProxyCA, map[string][]byte{pki.CertificateKey: []byte("x")}, nil)
 			}
 		}, "Refused: Secret c-proxy (FrontProxyCA): it has no private key"},
-		{"another operation", func(o client.Object) {
+		{"another operation, which changes the certificates and the control plane", func(o client.Object) {
+			if o.GetName() == "c-proxy" {
+				*o.(*corev1.Secret) = *pki.NewSecret(clusterKey, pki.FrontProxyCA, map[string][]byte{pki.CertificateKey: []byte("x")}, nil)
+			}
 			if k, ok := o.(*controlplanev1.KubeadmControlPlane); ok {
+				k.Status.UpToDateReplicas = ptr.To[int32](2)
 				metav1.SetMetaDataAnnotation(&k.ObjectMeta, fleetv1.OperationAnnotation, `{"kind":"X","name":"x","uid":"u","mode":"Hold"}`)
 			}
-		}, "Refused: another operation is in progress: X x"},
+		}, "Refused: another operation is in progress: X x on KubeadmControlPlane cp: wait until it has completed, or delete it"},
 		{"a paused MachineDeployment", func(o client.Object) {
 			if d, ok := o.(*clusterv1.MachineDeployment); ok {
 				d.Spec.Paused = ptr.To(true)
@@ -276,7 +310,7 @@ func TestUnansweredIsNotBegun(t *testing.T) {
 	w := newWorld(t)
 	w.mute = true
 	w.run(t, 5)
-	if said := w.said(t); !strings.HasPrefix(said, "Waiting: the controller of KubeadmControlPlane cp to answer") || w.machines != controlPlanes+workers {
+	if said := w.said(t); !strings.HasPrefix(said, "Waiting: Waiting for the controller of KubeadmControlPlane cp to answer") || w.machines != controlPlanes+workers {
 		t.Errorf("%s, %d Machines", said, w.machines)
 	}
 	for _, one := range w.Writes {

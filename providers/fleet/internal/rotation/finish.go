@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -19,7 +18,7 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 	if err := c.seal(ctx, s); err != nil {
 		return step.Done(), err
 	}
-	s.rotation.Status.Phase = fleetv1.OperationPhaseCompleted
+	s.Succeed("")
 	step.Event(ctx, "RotationCompleted", "The old certificate authorities of Cluster %s are no longer trusted", s.rotation.Spec.ClusterName)
 	return step.Done(), nil
 }

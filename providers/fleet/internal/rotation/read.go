@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +12,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation/authority"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -23,10 +23,8 @@ const controlPlaneKind = "KubeadmControlPlane"
 
 // read reads what is decided on from the API server: the status in the cache may be older than what another leader has done.
 func (c *Controller) read(ctx context.Context, s *scope) (step.Result, error) {
-	result, err := c.Latest(ctx, step.Reread(s.rotation, &fleetv1.CertificateAuthorityRotation{},
-		func(live, cached *fleetv1.CertificateAuthorityRotation) bool {
-			return live.Generation == cached.Generation && equality.Semantic.DeepEqual(live.Status.Steps, cached.Status.Steps)
-		}))
+	result, err := operation.Latest(ctx, c.Clients, s.Run, s.rotation, &fleetv1.CertificateAuthorityRotation{},
+		func(r *fleetv1.CertificateAuthorityRotation) any { return r.Status })
 	if err != nil || result.Ends() {
 		return result, err
 	}

@@ -2,7 +2,6 @@ package rotation
 
 import (
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -49,10 +48,10 @@ func (s *scope) isReissuing() bool {
 
 // complete takes the remaining steps of a rotation that is being deleted.
 func (c *Controller) complete(ctx context.Context, s *scope) (step.Result, error) {
+	s.Finishing = "It is deleted once the rotation has completed, because the new keys are in use."
 	for _, one := range []func(context.Context, *scope) (step.Result, error){c.hold, c.generate, c.advance, c.finish} {
 		result, err := one(ctx, s)
 		if err != nil || result.Ends() {
-			s.message = fmt.Sprintf("The rotation is completed before it is deleted: new keys are in use. %s", s.message)
 			return result, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/rotation/authority"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // rootConfigMap is the ConfigMap in each namespace by which Pods recognize the API server. kube-controller-manager writes it.
@@ -170,7 +171,7 @@ func (c *Controller) settle(ctx context.Context, s *scope, name string, known *l
 		return nil
 	})
 	if errors.Is(err, errNotSettled) {
-		s.say(fleetv1.OperationRunningReason, "Step "+name+": "+err.Error())
+		known.unsettled = err.Error()
 		return nil
 	}
 	known.settled = err == nil
@@ -218,7 +219,7 @@ func reissueTokens(ctx context.Context, w client.Client, publicKey []byte) error
 		}
 	}
 	if pending > 0 {
-		return fmt.Errorf("%w for kube-controller-manager to sign the tokens of %d Secrets again", errNotSettled, pending)
+		return fmt.Errorf("%w for kube-controller-manager to sign the tokens of %s again", errNotSettled, report.Count(pending, "Secret"))
 	}
 	return nil
 }

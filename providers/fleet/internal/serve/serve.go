@@ -14,6 +14,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +32,8 @@ import (
 const (
 	// prefix is how paths begin: namespace, name and a secret part follow.
 	prefix = "/restore/"
+	// portFile is the file in the data directory with the port, if the address does not say which.
+	portFile = ".serve-port"
 	// most is how many downloads there are at the same time.
 	most = 4
 	// headerLimit is how long a request may take to arrive, downloadLimit how long a download may take.
@@ -50,7 +54,7 @@ type Server struct {
 // Listen opens the address. at is the URL at which Machines reach it; empty: that of the address.
 func (s *Server) Listen(ctx context.Context, address, at string) error {
 	var err error
-	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address); err != nil {
+	if s.listener, err = s.listen(ctx, address); err != nil {
 		return fmt.Errorf("opening --serve-address %s: %w", address, err)
 	}
 	s.base, s.places = strings.TrimSuffix(at, "/"), make(chan struct{}, most)
@@ -58,6 +62,33 @@ func (s *Server) Listen(ctx context.Context, address, at string) error {
 		s.base = "http://" + s.listener.Addr().String()
 	}
 	return nil
+}
+
+// listen opens an address. Instead of any free port, it is the one of the process before, if it is free: a Machine that starts while the
+// manager is killed has that one, and tries again.
+func (s *Server) listen(ctx context.Context, address string) (net.Listener, error) {
+	open := &net.ListenConfig{}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port != "0" || s.Opener.DataDir == "" {
+		return open.Listen(ctx, "tcp", address)
+	}
+	file := filepath.Join(s.Opener.DataDir, portFile)
+	if before, err := os.ReadFile(file); err == nil {
+		if l, err := open.Listen(ctx, "tcp", net.JoinHostPort(host, string(before))); err == nil {
+			return l, nil
+		}
+	}
+	l, err := open.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if _, port, err = net.SplitHostPort(l.Addr().String()); err == nil {
+		err = errors.Join(os.MkdirAll(s.Opener.DataDir, 0o700), os.WriteFile(file, []byte(port), 0o600))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("keeping the port: %w", err), l.Close())
+	}
+	return l, nil
 }
 
 // URL returns a new URL of the data of a restore.

@@ -81,3 +81,24 @@ func TestServe(t *testing.T) {
 	stop()
 	testenv.Must(t, <-ended)
 }
+
+// TestPortIsKept: the URL that a Machine has is valid after the manager was killed, which otherwise never has that port again.
+func TestPortIsKept(t *testing.T) {
+	r, dir := &fleetv1.ControlPlaneRestore{}, filepath.Join(t.TempDir(), "later")
+	opened := func() *Server {
+		s := &Server{Opener: backupstore.Opener{DataDir: dir}}
+		testenv.Must(t, s.Listen(t.Context(), "127.0.0.1:0", ""))
+		t.Cleanup(func() { _ = s.listener.Close() })
+		return s
+	}
+	first := opened()
+	at := first.URL(r)
+	testenv.Must(t, first.listener.Close())
+	second := opened()
+	if !second.Serves(at) {
+		t.Errorf("after a restart, %s serves, not %s", second.base, at)
+	}
+	if third := opened(); third.Serves(at) {
+		t.Errorf("%s is that of a process that runs", third.base)
+	}
+}

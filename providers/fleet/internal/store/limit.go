@@ -34,6 +34,7 @@ type limited struct {
 	*Limiter
 }
 
+// Read implements io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.ctx.Err() != nil {
 		return 0, context.Cause(l.ctx)

@@ -49,11 +49,13 @@ type progressing struct {
 // touch extends the deadline, also that of a pending read: an answer can be expected once the request is written.
 func (c *progressing) touch() { _ = c.SetDeadline(c.now().Add(c.idle)) }
 
+// Read implements io.Reader.
 func (c *progressing) Read(p []byte) (int, error) {
 	c.touch()
 	return c.Conn.Read(p)
 }
 
+// Write implements io.Writer.
 func (c *progressing) Write(p []byte) (int, error) {
 	// What the system takes at once can be megabytes; with small pieces, each shows progress.
 	const piece = 64 << 10
@@ -72,6 +74,7 @@ func (c *progressing) Write(p []byte) (int, error) {
 // bounded limits the size of responses, except that of objects.
 type bounded struct{ http.RoundTripper }
 
+// RoundTrip implements http.RoundTripper.
 func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(request)
 	if err != nil || (request.Method == http.MethodGet && response.StatusCode == http.StatusOK && request.URL.RawQuery == "") {

@@ -135,6 +135,7 @@ type download struct {
 	key   string
 }
 
+// Read implements io.Reader.
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.ReadCloser.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped one is no end

@@ -14,6 +14,7 @@ var errStop = errors.New("the rest is not needed")
 // eachError is an error of the caller's function: it is not about the store.
 type eachError struct{ error }
 
+// Unwrap returns the error that is wrapped.
 func (e *eachError) Unwrap() error { return e.error }
 
 // listed returns the error of a list.
@@ -53,6 +54,7 @@ type whileLive struct {
 	err    error
 }
 
+// Read implements io.Reader.
 func (r *whileLive) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		r.err = context.Cause(r.ctx)

@@ -21,6 +21,9 @@ func authenticate(r *http.Request) *access.User {
 		return nil
 	}
 	trusted := c.endpoint.trusts(c)
+	if trusted == nil {
+		hangUp(c)
+	}
 	if known := c.client.Load(); known != nil && known.by == trusted {
 		return known.user
 	}
@@ -30,7 +33,7 @@ func authenticate(r *http.Request) *access.User {
 }
 
 func verify(trusted *identity, chain []*x509.Certificate) *access.User {
-	if trusted == nil || trusted.clients == nil {
+	if trusted.clients == nil {
 		return nil
 	}
 	intermediates := x509.NewCertPool()

@@ -64,6 +64,8 @@ type identity struct {
 	clients   *x509.CertPool
 	api       *tls.Config
 	etcd      *tls.Config
+	// machine is the one that they belong to. Empty: they are those of the cluster.
+	machine string
 }
 
 func newEndpoint(s *Server, g *cloud.Group, host string, socket net.Listener) *Endpoint {
@@ -129,6 +131,7 @@ func (e *Endpoint) SetCredentials(c Credentials) {
 // while CAs are rotated. New connections to the cluster get its API servers in turn.
 func (e *Endpoint) SetServerCredentials(machine string, c Credentials) {
 	next := e.newIdentity(c)
+	next.machine = machine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.own[machine] = next
@@ -380,15 +383,14 @@ func (e *Endpoint) trusted() *identity {
 	return e.identity
 }
 
-// trusts returns the credentials of the API server behind a connection: those of its machine, or the cluster's current ones.
+// trusts returns the credentials of the API server behind a connection: those of its machine, or the cluster's current ones. It is nil if
+// that server has stopped: another one, which may trust other CAs, must not respond instead.
 func (e *Endpoint) trusts(c *conn) *identity {
 	server := c.server.Load()
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for _, own := range e.own {
-		if own == server {
-			return own
-		}
+	if server == nil || server.machine == "" {
+		return e.identity
 	}
-	return e.identity
+	return e.own[server.machine]
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -183,6 +184,26 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	}
 	if err := connection.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStoppedServerAnswersNothing: a request that arrives while its API server stops fails, and is not answered with what another one trusts.
+func TestStoppedServerAnswersNothing(t *testing.T) {
+	c := newTestCluster(t)
+	next := newTestCA(t, "next-ca")
+	c.endpoint.SetServerCredentials("cp-0", Credentials{Serving: next.pair(t, "kube-apiserver"), ClientCAs: next.pool(), EtcdClientCAs: c.etcdCA.pool()})
+	config := c.admin(t)
+	config.CAData = next.pem()
+	config.CertData, config.KeyData = pemPair(t, next.pair(t, "kubernetes-admin", "system:masters"))
+	nodes := clientFor(t, config).CoreV1().Nodes()
+	if _, err := nodes.List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.endpoint.mu.Lock()
+	delete(c.endpoint.own, "cp-0") // As in StopServer, before it closes connections.
+	c.endpoint.mu.Unlock()
+	if _, err := nodes.List(t.Context(), metav1.ListOptions{}); err == nil || apierrors.IsUnauthorized(err) {
+		t.Errorf("on the open connection: %v", err)
 	}
 }
 

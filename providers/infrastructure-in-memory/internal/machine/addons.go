@@ -106,6 +106,9 @@ func ensureClusterInfo(s *scope) error {
 	if err != nil {
 		return err
 	}
+	if s.data.CA != "" {
+		trusted = []byte(s.data.CA) // After a rotation, it may be another one.
+	}
 	config, err := clientcmd.Write(clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{"": {
 		Server: "https://" + s.cluster.Spec.ControlPlaneEndpoint.String(), CertificateAuthorityData: trusted,
 	}}})

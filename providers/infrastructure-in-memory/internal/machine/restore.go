@@ -39,9 +39,12 @@ func (c *Controller) refound(ctx context.Context, s *scope) (failed, err error) 
 	if err := etcd.Refound(s.group, machine, data); err != nil {
 		return err, nil
 	}
-	// kubeadm init uploads its configuration: see addons.
+	// kubeadm init uploads its configuration, and publishes the CA, which may be another one than that of the backup: see addons.
 	if err := store.Remove[corev1.ConfigMap](s.group, metav1.NamespaceSystem, kubeadmConfigName); err != nil {
 		return nil, fmt.Errorf("removing the restored configuration of kubeadm: %w", err)
+	}
+	if err := store.Remove[corev1.ConfigMap](s.group, metav1.NamespacePublic, clusterInfoName); err != nil {
+		return nil, fmt.Errorf("removing the restored %s: %w", clusterInfoName, err)
 	}
 	return nil, nil
 }

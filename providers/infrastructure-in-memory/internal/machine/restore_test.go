@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -89,7 +90,7 @@ func objects(g *cloud.Group) map[string]string {
 	for _, v := range g.Versions().All {
 		key := v.Object.Key
 		if current, err := g.Get(key); err != nil || current != v.Object || key.Resource.Group == store.Simulation ||
-			key.Resource == store.Nodes() || key.Resource == store.Pods() || key.Name == kubeadmConfigName {
+			key.Resource == store.Nodes() || key.Resource == store.Pods() || key.Name == kubeadmConfigName || key.Name == clusterInfoName {
 			continue
 		}
 		all[key.String()] = string(v.Object.Raw())
@@ -178,6 +179,26 @@ func TestRestore(t *testing.T) {
 	}
 	if diff := cmp.Diff(all, w.clusters(t)); diff != "" {
 		t.Errorf("etcd after a restart: -want +got:\n%s", diff)
+	}
+}
+
+// TestRestoreOfAnotherCluster: machines join with the CA that the cluster has, which kubeadm init publishes in place of that of the backup.
+func TestRestoreOfAnotherCluster(t *testing.T) {
+	w := newLostWorld(t)
+	must(t, store.Remove[corev1.ConfigMap](w.group(t), metav1.NamespacePublic, clusterInfoName))
+	_, err := store.Ensure(w.group(t), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: clusterInfoName}, Data: map[string]string{clusterInfoKey: "of another one"},
+	})
+	must(t, err)
+	w.backUp(t)
+	w.add(t, "cp2", true, w.restoreData(w.sum))
+	w.reconcile(t, "cp2")
+	info, err := store.Get[corev1.ConfigMap](w.group(t), metav1.NamespacePublic, clusterInfoName)
+	must(t, err)
+	config, err := clientcmd.Load([]byte(info.Data[clusterInfoKey]))
+	must(t, err)
+	if got, want := strings.TrimSpace(string(config.Clusters[""].CertificateAuthorityData)), strings.TrimSpace(w.cert); got != want {
+		t.Errorf("published CA %s, want %s", got, want)
 	}
 }
 

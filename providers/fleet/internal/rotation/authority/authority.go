@@ -196,7 +196,7 @@ func Generate(a fleetv1.Authority, old []byte, algorithm pki.KeyAlgorithm, now t
 	if err != nil {
 		return Change{}, fmt.Errorf("generating keys: %w", err)
 	}
-	return Change{Old: bytes.TrimSpace(old), New: pair}, nil
+	return Change{Old: bytes.Clone(old), New: pair}, nil
 }
 
 // certificate returns the first certificate in PEM; for a ServiceAccount key, one that has the public key only.

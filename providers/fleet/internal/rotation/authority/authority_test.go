@@ -48,6 +48,9 @@ func TestStages(t *testing.T) {
 				t.Errorf("%s at stage %d: the first certificate does not belong to the key", a, stage)
 			}
 		}
+		if !bytes.Equal(c.Certificates(Old), before[pki.CertificateKey]) {
+			t.Errorf("%s: a Secret that gets the old certificate again differs from before", a)
+		}
 		edited := map[string][]byte{pki.CertificateKey: append(bytes.Clone(c.New.Certificate), c.New.Certificate...)}
 		if got := c.StageOf(edited); got != Unknown {
 			t.Errorf("%s: a Secret that someone else has changed is taken for stage %d", a, got)

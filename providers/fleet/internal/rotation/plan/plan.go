@@ -4,6 +4,8 @@ package plan
 import (
 	"fmt"
 	"time"
+
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // Action is what to do next.
@@ -33,7 +35,28 @@ const (
 	Finish Action = "Finish"
 	// Await waits for what the message says.
 	Await Action = "Await"
+	// Pause waits for the user. The message says what comes next.
+	Pause Action = "Pause"
 )
+
+// next says to users what an action does, of a rotation that is paused before it.
+func (a Action) next() string {
+	switch a {
+	case Distribute:
+		return "the certificates are written into the Secrets of the cluster"
+	case Publish:
+		return "the certificates are published in the workload cluster"
+	case Mark, RestartControlPlane:
+		return "the Machines of the control plane are replaced"
+	case Settle:
+		return "tokens and certificates in the workload cluster are updated"
+	case MarkWorkers, RestartWorkers:
+		return "the other Machines are replaced"
+	case Finish:
+		return "the step is complete"
+	}
+	return "the step begins"
+}
 
 // Machines are the Machines of the control plane, or the others.
 type Machines struct {
@@ -52,7 +75,7 @@ type Machines struct {
 func (m Machines) done() bool { return m.Replaced == m.Total && m.Pending == "" }
 
 func (m Machines) progress(what string) string {
-	text := fmt.Sprintf("%s: %d of %d Machines are replaced", what, m.Replaced, m.Total)
+	text := fmt.Sprintf("%d of %s %s replaced", m.Replaced, report.Count(m.Total, what), map[bool]string{true: "is", false: "are"}[m.Total == 1])
 	if m.Pending != "" {
 		text += ": " + m.Pending
 	}
@@ -87,12 +110,8 @@ type Facts struct {
 // Next returns what to do next, and, if that is to wait, for what.
 func Next(f Facts) (Action, string) {
 	action, waits := next(f)
-	switch action {
-	case Await, Inspect:
-		return action, waits
-	}
-	if f.Paused {
-		return Await, "spec.paused to be unset before the next change: " + string(action) + " in step " + f.Step
+	if f.Paused && action != Await && action != Inspect {
+		return Pause, action.next()
 	}
 	return action, waits
 }
@@ -137,7 +156,7 @@ func controlPlane(f Facts) (Action, string) {
 	case !m.Requested:
 		return RestartControlPlane, ""
 	case !m.done():
-		return Await, m.progress("control plane")
+		return Await, m.progress("control plane Machine")
 	case f.Outdated && f.Rollouts > f.Needed+1:
 		return Await, "the bootstrap provider to write the certificates of the Secrets on new Machines: see its version and its logs"
 	case f.Outdated:
@@ -164,7 +183,7 @@ func workers(f Facts) (Action, string) {
 	case !m.Requested:
 		return RestartWorkers, ""
 	case !m.done():
-		return Await, m.progress("workers")
+		return Await, m.progress("other Machine")
 	}
 	return "", ""
 }

@@ -26,14 +26,14 @@ func TestNext(t *testing.T) {
 		waits  string
 	}{
 		{"nothing has begun", Facts{}, Begin, ""},
-		{"a paused rotation begins no step", Facts{Paused: true}, Await, "spec.paused"},
+		{"a paused rotation begins no step", Facts{Paused: true}, Pause, "the step begins"},
 		{"Secrets come first", Facts{Begun: true}, Distribute, ""},
 		{"then what new machines need", Facts{Begun: true, Distributed: true}, Publish, ""},
 		{"our own access must work before a Machine is replaced", Facts{Begun: true, Distributed: true, Published: true}, Await, "kubeconfig"},
 		{"the time is recorded before a Machine is replaced", Facts{Begun: true, Distributed: true, Published: true, Kubeconfig: true}, Mark, ""},
 		{"a Machine created in the same second may have old certificates", complete(func(f *Facts) { f.Now = at.Add(-time.Millisecond) }), Await, "next second"},
 		{"the rollout begins", complete(func(f *Facts) { f.ControlPlane.Requested = false }), RestartControlPlane, ""},
-		{"a paused rotation begins no rollout", complete(func(f *Facts) { f.ControlPlane.Requested, f.Paused = false, true }), Await, "spec.paused"},
+		{"a paused rotation begins no rollout", complete(func(f *Facts) { f.ControlPlane.Requested, f.Paused = false, true }), Pause, "the Machines of the control plane are replaced"},
 		{"a paused rotation still says how far a rollout is", complete(func(f *Facts) { f.ControlPlane.Replaced, f.Paused = 1, true }), Await, "1 of 3"},
 		{"workers wait for the control plane", complete(func(f *Facts) { f.ControlPlane.Replaced, f.Workers = 2, Machines{Replace: true} }), Await, "2 of 3"},
 		{"and for its old Machines to go", complete(func(f *Facts) { f.ControlPlane.Pending = "old Machines" }), Await, "old Machines"},
@@ -46,10 +46,10 @@ func TestNext(t *testing.T) {
 		{"workers have a time of their own", complete(func(f *Facts) { f.Workers.Since = time.Time{} }), MarkWorkers, ""},
 		{"which has to come", complete(func(f *Facts) { f.Workers.Since = f.Now.Add(time.Second) }), Await, "next second"},
 		{"then they are replaced", complete(func(f *Facts) { f.Workers.Requested = false }), RestartWorkers, ""},
-		{"and awaited", complete(func(f *Facts) { f.Workers.Replaced = 1 }), Await, "workers: 1 of 2"},
+		{"and awaited", complete(func(f *Facts) { f.Workers.Replaced = 1 }), Await, "1 of 2 other Machines are replaced"},
 		{"users replace machines of pools", complete(func(f *Facts) { f.Pools = "you" }), Await, "you"},
 		{"all is done", complete(func(*Facts) {}), Finish, ""},
-		{"a paused rotation does not end a step", complete(func(f *Facts) { f.Paused = true }), Await, "spec.paused"},
+		{"a paused rotation does not end a step", complete(func(f *Facts) { f.Paused = true }), Pause, "the step is complete"},
 		{"without workers", complete(func(f *Facts) { f.Workers = Machines{} }), Finish, ""},
 	} {
 		got, waits := Next(tt.facts)

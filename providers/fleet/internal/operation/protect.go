@@ -1,5 +1,3 @@
-// Package operation has what all operations on control planes have in common as objects: their label and finalizer, and what keeps copies
-// of them from operating again. How an operation holds a control plane is in package hold; its steps do not belong here.
 package operation
 
 import (
@@ -23,6 +21,8 @@ type Protection struct {
 	Finalizer, Cluster string
 	// Stays is whether the object must not be moved to another management cluster now.
 	Stays bool
+	// Holds is whether the control plane is still held although the operation has ended, until the object is deleted.
+	Holds bool
 }
 
 // Protect is the first step of an operation. phase is the field of its status. It adds label and finalizer, which are in the API server
@@ -36,23 +36,25 @@ func Protect(o client.Object, phase *fleetv1.OperationPhase, p Protection) step.
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	if was := fleetv1.OperationPhase(annotations[fleetv1.OperationEndedAnnotation]); ended(was) && !ended(*phase) {
+	if was := fleetv1.OperationPhase(annotations[fleetv1.OperationEndedAnnotation]); Ended(was) && !Ended(*phase) {
 		*phase = was
 	}
 	if labels[clusterv1.ClusterNameLabel] == "" {
 		labels[clusterv1.ClusterNameLabel] = naming.LabelValue(p.Cluster)
 	}
 	delete(annotations, BlockMoveAnnotation)
-	switch {
-	case ended(*phase):
+	if Ended(*phase) {
 		annotations[fleetv1.OperationEndedAnnotation] = string(*phase)
-	case p.Stays:
+	}
+	if p.Holds || p.Stays && !Ended(*phase) {
 		annotations[BlockMoveAnnotation] = ""
 	}
 	o.SetAnnotations(annotations)
 	o.SetLabels(labels)
-	if ended(*phase) {
-		controllerutil.RemoveFinalizer(o, p.Finalizer)
+	if Ended(*phase) {
+		if !p.Holds {
+			controllerutil.RemoveFinalizer(o, p.Finalizer)
+		}
 		return step.Stop()
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
@@ -62,6 +64,7 @@ func Protect(o client.Object, phase *fleetv1.OperationPhase, p Protection) step.
 	return step.Checkpoint()
 }
 
-func ended(phase fleetv1.OperationPhase) bool {
+// Ended reports whether an operation in a phase is over.
+func Ended(phase fleetv1.OperationPhase) bool {
 	return phase == fleetv1.OperationPhaseCompleted || phase == fleetv1.OperationPhaseFailed
 }

@@ -20,6 +20,7 @@ func TestProtect(t *testing.T) {
 		before, want metav1.ObjectMeta
 		phase, after fleetv1.OperationPhase
 		stays, ends  bool
+		holds        bool
 	}{
 		{reason: "new", want: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{}, Finalizers: []string{finalizer}}},
 		{
@@ -38,6 +39,12 @@ func TestProtect(t *testing.T) {
 				Finalizers: []string{}},
 		},
 		{
+			reason: "ended, and the control plane waits for its deletion", phase: fleetv1.OperationPhaseFailed, after: fleetv1.OperationPhaseFailed,
+			ends: true, holds: true, before: metav1.ObjectMeta{Finalizers: []string{finalizer}},
+			want: metav1.ObjectMeta{Labels: labels, Finalizers: []string{finalizer},
+				Annotations: map[string]string{fleetv1.OperationEndedAnnotation: "Failed", BlockMoveAnnotation: ""}},
+		},
+		{
 			reason: "a copy without status of one that has ended", after: fleetv1.OperationPhaseCompleted, ends: true,
 			before: metav1.ObjectMeta{Annotations: map[string]string{fleetv1.OperationEndedAnnotation: "Completed"}},
 			want:   metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{fleetv1.OperationEndedAnnotation: "Completed"}},
@@ -52,7 +59,7 @@ func TestProtect(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			o := &fleetv1.ControlPlaneRestore{ObjectMeta: tt.before}
 			o.Status.Phase = tt.phase
-			result := Protect(o, &o.Status.Phase, Protection{Finalizer: finalizer, Cluster: "c", Stays: tt.stays})
+			result := Protect(o, &o.Status.Phase, Protection{Finalizer: finalizer, Cluster: "c", Stays: tt.stays, Holds: tt.holds})
 			if diff := cmp.Diff(tt.want, o.ObjectMeta); diff != "" || result.Ends() != tt.ends || o.Status.Phase != tt.after {
 				t.Errorf("ends: %t, phase %q, -want +got:\n%s", result.Ends(), o.Status.Phase, diff)
 			}
