@@ -81,6 +81,17 @@ func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *strin
 	}
 }
 
+// Names returns a completion function for commands whose only argument is the name of an object; namespace points to the value of the
+// command's namespace flag.
+func Names(f *factory.Factory, k *management.Kubeconfig, namespace *string, kind schema.GroupVersionKind) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return listNamespaced(cmd.Context(), f, k, *namespace, kind.GroupVersion().String(), kind.Kind+"List")
+	}
+}
+
 // CompleteValues completes an existing flag with fixed values.
 func CompleteValues(cmd *cobra.Command, flag string, values ...string) {
 	register(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return names(values, nil) })

@@ -1,5 +1,5 @@
-// Package rollout restarts, pauses, resumes and undoes rollouts of MachineDeployments and KubeadmControlPlanes, for
-// `clusterctl alpha rollout`.
+// Package rollout restarts, pauses, resumes and undoes rollouts of MachineDeployments and KubeadmControlPlanes, and
+// pauses and resumes ClusterRollouts, for `clusterctl rollout`.
 //
 // Each operation is one patch of one object. It only applies to the version of the object that the rules were checked
 // against: if a controller or user changes the object in between, the object is read and checked again. So an operation

@@ -7,26 +7,33 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 )
 
 // The types of resources, as in arguments of the form type/name.
 const (
 	MachineDeployment   = "machinedeployment"
 	KubeadmControlPlane = "kubeadmcontrolplane"
+	ClusterRollout      = "clusterrollout"
 )
 
-// Types returns all types of resources.
+// Types returns the types of resources that have Machines.
 func Types() []string { return []string{MachineDeployment, KubeadmControlPlane} }
+
+// Pausable returns the types of resources that Pause and Resume accept.
+func Pausable() []string { return append(Types(), ClusterRollout) }
 
 // Kinds maps types of resources to their kinds.
 func Kinds(types []string) map[string]schema.GroupVersionKind {
 	all := map[string]schema.GroupVersionKind{
 		MachineDeployment:   clusterv1beta1.GroupVersion.WithKind("MachineDeployment"),
 		KubeadmControlPlane: controlplanev1beta1.GroupVersion.WithKind("KubeadmControlPlane"),
+		ClusterRollout:      fleetv1.GroupVersion.WithKind("ClusterRollout"),
 	}
 	kinds := map[string]schema.GroupVersionKind{}
 	for _, t := range types {
@@ -37,7 +44,7 @@ func Kinds(types []string) map[string]schema.GroupVersionKind {
 
 // Resource is an object whose rollout an operation changes.
 type Resource struct {
-	// Type is one of Types.
+	// Type is one of Pausable.
 	Type string
 	// Name is the object's name.
 	Name string
@@ -79,10 +86,30 @@ type subject interface {
 }
 
 func (r Resource) subject() subject {
-	if r.Type == KubeadmControlPlane {
+	switch r.Type {
+	case KubeadmControlPlane:
 		return &controlPlane{}
+	case ClusterRollout:
+		return &clusterRollout{}
 	}
 	return &deployment{}
+}
+
+// clusterRollout is only paused and resumed: it has no Machines.
+type clusterRollout struct {
+	fleetv1.ClusterRollout
+}
+
+func (r *clusterRollout) object() client.Object       { return &r.ClusterRollout }
+func (r *clusterRollout) isPaused() bool              { return ptr.Deref(r.Spec.Paused, false) }
+func (r *clusterRollout) rolloutAfter() *metav1.Time  { return nil }
+func (r *clusterRollout) setRolloutAfter(metav1.Time) {}
+
+func (r *clusterRollout) setPaused(paused bool) {
+	r.Spec.Paused = nil
+	if paused {
+		r.Spec.Paused = &paused
+	}
 }
 
 type deployment struct {

@@ -49,10 +49,10 @@ func (r *Rollouts) Restart(ctx context.Context, res Resource) error {
 	})
 }
 
-// Pause stops the rollouts of a resource until Resume. A paused resource is an error.
+// Pause stops the rollouts of a resource until Resume. A paused resource is an error, except for a ClusterRollout.
 func (r *Rollouts) Pause(ctx context.Context, res Resource) error {
 	return r.change(ctx, res, "pause", func(s subject) error {
-		if s.isPaused() {
+		if s.isPaused() && res.Type != ClusterRollout {
 			return fmt.Errorf("it is already paused")
 		}
 		s.setPaused(true)
@@ -60,10 +60,10 @@ func (r *Rollouts) Pause(ctx context.Context, res Resource) error {
 	})
 }
 
-// Resume continues the rollouts of a paused resource. One that is not paused is an error.
+// Resume continues the rollouts of a paused resource. One that is not paused is an error, except for a ClusterRollout.
 func (r *Rollouts) Resume(ctx context.Context, res Resource) error {
 	return r.change(ctx, res, "resume", func(s subject) error {
-		if !s.isPaused() {
+		if !s.isPaused() && res.Type != ClusterRollout {
 			return fmt.Errorf("it is not paused")
 		}
 		s.setPaused(false)

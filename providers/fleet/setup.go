@@ -159,7 +159,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 			},
 		}),
 		rollout.Setup(ctx, mgr, rollout.Options{Concurrency: f.rollouts, Filter: filter, Planner: &rolloutplan.Planner{
-			Live: uncached{mgr.GetClient(), mgr.GetAPIReader()}, Dial: env.Dial, UserAgent: env.UserAgent,
+			Live: env.Boundary.CachedClient(uncached{mgr.GetClient(), mgr.GetAPIReader()}), Dial: env.Dial, UserAgent: env.UserAgent,
 			ControlPlanes: map[schema.GroupKind]topologyplan.Outdated{replacement.Kind(): replacement.Reasons},
 		}}),
 	)

@@ -66,13 +66,27 @@ func (v *vault) rollout(name, class string) *fleetv1.ClusterRollout {
 	}}
 }
 
-// approve approves a stage for the current plan.
-func (v *vault) approve(r *fleetv1.ClusterRollout, stage string) {
+// planned is true when clusterctl makes the same plan as the controller, of a rollout that has changed the canary since.
+func (v *vault) planned(r *fleetv1.ClusterRollout) {
 	v.t.Helper()
-	testenv.Must(v.t, v.api.Get(v.t.Context(), client.ObjectKeyFromObject(r), r))
-	before := r.DeepCopy()
-	r.Spec.Approvals = append(r.Spec.Approvals, fleetv1.RolloutApproval{Stage: stage, PlanHash: r.Status.Plan.Hash})
-	testenv.Must(v.t, v.api.Patch(v.t.Context(), r, client.MergeFrom(before)))
+	if out := v.command(r.Namespace, "plan", r.Name).Out; !strings.Contains(out, "spec.topology.classRef is applied by gitops") {
+		v.t.Errorf("clusterctl plans:\n%s\nthe controller has planned %+v", out, r.Status.Plan)
+	}
+	status := v.command(r.Namespace, "status", r.Name).Out
+	if !strings.Contains(status, "clusterctl rollout approve "+r.Name) || !strings.Contains(status, r.Status.Plan.Hash) {
+		v.t.Errorf("the status is:\n%s", status)
+	}
+}
+
+// command runs `clusterctl rollout`.
+func (v *vault) command(namespace, verb string, args ...string) Result {
+	v.t.Helper()
+	args = append([]string{"rollout", verb, "--namespace", namespace, "--kubeconfig", v.Kubeconfig}, args...)
+	r := v.Tools.Clusterctl(v.t.Context(), "", args...)
+	if v.t.Log(r); r.Failed {
+		v.t.Fatal(r)
+	}
+	return r
 }
 
 // TestClusterRollout: a new class reaches the canary, and after an approval the others. One with machines that never start is stopped at the canary,
@@ -102,8 +116,10 @@ func TestClusterRollout(t *testing.T) {
 	if p := good.Status.Plan; *p.InPlace != 2 || *p.Machines != 0 || *p.Forbidden != 1 || p.Hash == "" {
 		t.Errorf("the plan of a class with another label is %+v", p)
 	}
-	v.approve(good, "rest")
+	v.planned(good)
+	v.command(good.Namespace, "approve", good.Name, "--plan-hash", good.Status.Plan.Hash)
 	v.settled(good, fleetv1.RolloutCompletedCondition, "True Completed", "2 Clusters changed, 1 skipped")
+	v.command(good.Namespace, "status", good.Name)
 	all[0].Eventually("no Machine was replaced", Ready, SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before))
 
 	bad := v.rollout("bad", v.revision("-3", neverStarting))
@@ -119,7 +135,7 @@ func TestClusterRollout(t *testing.T) {
 		all[i].Eventually("the Cluster is as it was", Ready, ControlPlanes(1), Workers(1), classIs(is))
 	}
 	for _, c := range all {
-		c.Gone()
+		c.Delete()
 	}
 }
 

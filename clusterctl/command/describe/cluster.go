@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterrollout"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -177,6 +178,9 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	if !isTable(opts.Output) {
 		return nil
+	}
+	if notice := clusterrollout.Notice(ctx, m.Client, objects.Cluster(name), opts.Clock.Now()); notice != "" {
+		opts.IO.Infof("%s", opts.IO.Commands(notice))
 	}
 	if list, err := ready.Remaining(name, objects); err != nil || len(list)+len(ready.Unready(name, objects)) > 0 {
 		opts.IO.Infof("What it waits for: %s", opts.IO.Command("clusterctl explain %s -n %s", name.Name, name.Namespace))

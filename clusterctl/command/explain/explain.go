@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterrollout"
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/explain/gather"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -84,8 +85,16 @@ func run(ctx context.Context, opts *Options) error {
 		return management.NoCluster(name)
 	}
 	report := explain.Explain(input)
-	if err := write(opts, report); err != nil || !opts.ExitCode || report.Healthy {
+	if err := write(opts, report); err != nil {
 		return err
+	}
+	if opts.Output == "" || opts.Output == "text" {
+		if notice := clusterrollout.Notice(ctx, m.Client, input.Objects.Cluster(name), opts.Clock.Now()); notice != "" {
+			opts.IO.Infof("%s", opts.IO.Commands(notice))
+		}
+	}
+	if !opts.ExitCode || report.Healthy {
+		return nil
 	}
 	return factory.WithAnswer(fmt.Errorf("cluster %s waits for %s", name, report.Causes[0].Object), exitCode(report))
 }

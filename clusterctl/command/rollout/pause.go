@@ -15,17 +15,22 @@ func NewPause(f *factory.Factory, runF func(context.Context, *Options) error) *c
 	cmd := &cobra.Command{
 		Use:   "pause RESOURCE...",
 		Short: "Pause a cluster-api resource",
-		Long: `Pause the rollouts of a MachineDeployment or KubeadmControlPlane.
+		Long: `Pause the rollouts of a MachineDeployment or KubeadmControlPlane, or a ClusterRollout.
 
 Of a MachineDeployment, the command sets spec.paused; a KubeadmControlPlane gets the annotation
-cluster.x-k8s.io/paused. It fails if the resource is already paused.`,
+cluster.x-k8s.io/paused. It fails if the resource is already paused.
+
+A paused ClusterRollout changes no more Clusters; those that are in change continue.`,
 		Example: `  # Pause the rollouts of a MachineDeployment
   clusterctl rollout pause machinedeployment/my-md-0
 
   # Pause a control plane
-  clusterctl rollout pause kubeadmcontrolplane/my-kcp`,
+  clusterctl rollout pause kubeadmcontrolplane/my-kcp
+
+  # Pause a rollout over many Clusters
+  clusterctl rollout pause clusterrollout/my-rollout`,
 	}
-	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
+	return opts.complete(cmd, f, rollout.Pausable(), func(ctx context.Context) error {
 		if runF != nil {
 			return runF(ctx, opts)
 		}

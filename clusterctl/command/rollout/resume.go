@@ -15,16 +15,20 @@ func NewResume(f *factory.Factory, runF func(context.Context, *Options) error) *
 	cmd := &cobra.Command{
 		Use:   "resume RESOURCE...",
 		Short: "Resume a cluster-api resource",
-		Long: `Resume the rollouts of a paused MachineDeployment or KubeadmControlPlane.
+		Long: `Resume the rollouts of a paused MachineDeployment or KubeadmControlPlane, or a paused ClusterRollout.
 
-Changes that were made in the meantime are rolled out. The command fails if the resource is not paused.`,
+Changes that were made in the meantime are rolled out. The command fails if a MachineDeployment or
+KubeadmControlPlane is not paused.`,
 		Example: `  # Resume the rollouts of a MachineDeployment
   clusterctl rollout resume machinedeployment/my-md-0
 
   # Resume a control plane
-  clusterctl rollout resume kubeadmcontrolplane/my-kcp`,
+  clusterctl rollout resume kubeadmcontrolplane/my-kcp
+
+  # Resume a rollout over many Clusters
+  clusterctl rollout resume clusterrollout/my-rollout`,
 	}
-	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
+	return opts.complete(cmd, f, rollout.Pausable(), func(ctx context.Context) error {
 		if runF != nil {
 			return runF(ctx, opts)
 		}

@@ -1,5 +1,6 @@
 // Package rollout has the commands `clusterctl rollout restart|pause|resume|undo`, one file each, and in this one their
-// common options, flags, arguments and shell completion.
+// common options, flags, arguments and shell completion. Those of `clusterctl rollout plan|status|approve|abort|retry`, which are about
+// ClusterRollouts, are in fleet.go.
 package rollout
 
 import (

@@ -85,7 +85,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
 			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newWait(f), move.NewCmd(f, nil), newUpgrade(f),
-			backup.NewCmd(f, nil), restore.NewCmd(f, nil), newDelete(f), newOperator(f), newRollout(f, "rollout"),
+			backup.NewCmd(f, nil), restore.NewCmd(f, nil), newDelete(f), newOperator(f), newRollout(f),
 			plan.NewPlan(f, nil), newClass(f), newTakeover(f),
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},

@@ -54,7 +54,7 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
 
 		Annotations: map[string]string{reference.Elsewhere: ""},
-	}, newRollout(f, "alpha rollout"), verb(&cobra.Command{
+	}, newAlphaRollout(f), verb(&cobra.Command{
 		Use:     "topology SUBCOMMAND",
 		Short:   "Commands for clusters that use managed topologies",
 		Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
@@ -62,16 +62,28 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 	}, plan.NewTopologyPlan(f, nil)))
 }
 
-// newRollout returns the command `clusterctl rollout` under a name, which is in its examples.
-func newRollout(f *factory.Factory, name string) *cobra.Command {
-	cmd := verb(&cobra.Command{
-		Use:     "rollout SUBCOMMAND",
-		Short:   "Manage the rollout of a cluster-api resource",
-		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
-		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl rollout undo machinedeployment/my-md-0",
-	}, rollout.NewRestart(f, nil), rollout.NewPause(f, nil), rollout.NewResume(f, nil), rollout.NewUndo(f, nil))
+// newRollout returns the command `clusterctl rollout`.
+func newRollout(f *factory.Factory) *cobra.Command {
+	cmd := machineRollout(f)
+	cmd.Short = "Manage rollouts of Machines, and of changes over many Clusters"
+	cmd.Long = `Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.
+
+Plan, follow, approve, pause, abort and retry ClusterRollouts, which change many Clusters in stages.`
+	cmd.Example += `
+
+  # Show what a ClusterRollout would do, and follow it
+  clusterctl rollout plan -f rollout.yaml
+  clusterctl rollout status my-rollout --watch`
+	cmd.AddCommand(rollout.NewPlan(f, nil), rollout.NewStatus(f, nil), rollout.NewApprove(f, nil), rollout.NewAbort(f, nil),
+		rollout.NewRetry(f, nil))
+	return cmd
+}
+
+// newAlphaRollout returns the command `clusterctl alpha rollout`, which is in its examples.
+func newAlphaRollout(f *factory.Factory) *cobra.Command {
+	cmd := machineRollout(f)
 	for _, c := range append(cmd.Commands(), cmd) {
-		c.Example = strings.ReplaceAll(c.Example, "clusterctl rollout", "clusterctl "+name)
+		c.Example = strings.ReplaceAll(c.Example, "clusterctl rollout", "clusterctl alpha rollout")
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 && args[0] == "status" {
@@ -81,6 +93,16 @@ func newRollout(f *factory.Factory, name string) *cobra.Command {
 		return unknown(cmd, args)
 	}
 	return cmd
+}
+
+// machineRollout returns what both commands have in common.
+func machineRollout(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "rollout SUBCOMMAND",
+		Short:   "Manage the rollout of a cluster-api resource",
+		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
+		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl rollout undo machinedeployment/my-md-0",
+	}, rollout.NewRestart(f, nil), rollout.NewPause(f, nil), rollout.NewResume(f, nil), rollout.NewUndo(f, nil))
 }
 
 func newCheck(f *factory.Factory) *cobra.Command {

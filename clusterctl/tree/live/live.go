@@ -133,6 +133,6 @@ func (f *Follower) show(objects *tree.Objects) time.Duration {
 	if len(f.waiting) > 0 {
 		lines = append(lines, "", "Waiting for "+f.waiting[0])
 	}
-	f.Screen.draw(lines)
+	f.Screen.Draw(lines)
 	return lookInterval
 }

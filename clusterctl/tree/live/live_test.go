@@ -211,11 +211,11 @@ func TestFollowEnds(t *testing.T) {
 func TestScreen(t *testing.T) {
 	var out bytes.Buffer
 	s := &Screen{W: &out, Size: func() (int, int) { return 6, 5 }}
-	s.draw([]string{"one"})
-	s.draw([]string{"one"})
-	s.draw([]string{"\x1b[32mlonger\x1b[0m than wide", "2"})
-	s.draw([]string{"1", "2", "3", "4", "5", "last"})
-	s.draw([]string{"1", "two"})
+	s.Draw([]string{"one"})
+	s.Draw([]string{"one"})
+	s.Draw([]string{"\x1b[32mlonger\x1b[0m than wide", "2"})
+	s.Draw([]string{"1", "2", "3", "4", "5", "last"})
+	s.Draw([]string{"1", "two"})
 	s.Clear()
 	s.Clear()
 	want := strings.Join([]string{

@@ -44,8 +44,8 @@ func NewScreen(io *iostreams.Streams) Screen {
 	return Screen{W: w, Terminal: columns > 0, Color: io.OutColor() && columns > 0, Size: io.ErrSize}
 }
 
-// draw replaces the previous drawing, if it differs.
-func (s *Screen) draw(lines []string) {
+// Draw replaces the previous drawing, if it differs.
+func (s *Screen) Draw(lines []string) {
 	clean := make([]string, 0, len(lines))
 	for _, l := range lines {
 		clean = append(clean, iostreams.CleanColored(l))

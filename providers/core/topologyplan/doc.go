@@ -11,6 +11,8 @@
 //	pools.go     the same for MachinePools, as far as it is known
 //	held.go      what holds a rollout until a user acts
 //	plan.go      the result
+//	series.go    plans updates of many Clusters; shared.go reads what these have in common once
+//	errors.go    why there is no plan
 //
 // It uses the planner of the topology controller, the rules of its webhooks, and the comparisons of the controllers that replace
 // Machines, so that it cannot differ from them. What does not belong here: files, tables, connections to clusters.

@@ -58,6 +58,8 @@ func (w *World) refused(err error) error {
 		return &RefusedError{err}
 	case w.failed != nil:
 		return w.failed
+	case apierrors.IsInternalError(err):
+		return errors.New(err.Error()) // It is not from the API server, and trying again does not help.
 	}
 	return err
 }

@@ -73,8 +73,8 @@ func skippable(err error) error {
 	if failed, ok := errors.AsType[*wire.Error](err); ok {
 		err = fmt.Errorf("%w (%s)", err, failed.Detail()) // Conditions omit details that change; a terminal does not.
 	}
-	return &ExtensionError{fmt.Errorf("%w: extensions are called from the machine of this command, those behind a Service through the API server; "+
-		"use --skip-extensions to plan without their patches", err)}
+	return &ExtensionError{fmt.Errorf("%w: extensions are called from the machine of this command, those behind a Service through the API "+
+		"server; use --skip-extensions to plan without their patches", err)}
 }
 
 // skipped is an extension without patches.

@@ -21,9 +21,11 @@ import (
 // sharedFor is how long shared objects are used before they are read again.
 const sharedFor = 2 * time.Minute
 
-// shared is a client.Reader that reads what many Clusters have in common once: ClusterClasses and their templates, ExtensionConfigs, and the
-// metadata of CustomResourceDefinitions. What does not exist is looked up again. Its results must not be changed. It is safe for concurrent
-// use.
+const extensionKind = "ExtensionConfig"
+
+// shared is a client.Reader that reads what many Clusters have in common once: ClusterClasses and their templates, ExtensionConfigs, and
+// the metadata of CustomResourceDefinitions. What does not exist is looked up again. Its results must not be changed. It is safe for
+// concurrent use.
 type shared struct {
 	client.Reader
 	clock clock.PassiveClock
@@ -84,7 +86,7 @@ func (s *shared) forget() {
 	clear(s.objects)
 }
 
-// once sets value to what was read before, or reads it, and keeps it if it is to be kept.
+// once sets value to what was read before, or reads it, and keeps it if keep says so.
 func once[T any](s *shared, key sharedKey, value *T, read func() error, keep func() bool) error {
 	s.mu.Lock()
 	known := s.objects[key]
@@ -115,7 +117,7 @@ func once[T any](s *shared, key sharedKey, value *T, read func() error, keep fun
 // mayBeShared reports whether objects of a kind may belong to several Clusters.
 func mayBeShared(kind schema.GroupVersionKind) bool {
 	switch kind.GroupKind() {
-	case clusterv1.GroupVersion.WithKind(classKind).GroupKind(), runtimev1.GroupVersion.WithKind("ExtensionConfig").GroupKind():
+	case clusterv1.GroupVersion.WithKind(classKind).GroupKind(), runtimev1.GroupVersion.WithKind(extensionKind).GroupKind():
 		return true
 	}
 	return strings.HasSuffix(kind.Kind, clusterv1.TemplateSuffix)
@@ -125,6 +127,14 @@ func mayBeShared(kind schema.GroupVersionKind) bool {
 func isShared(u *unstructured.Unstructured) bool {
 	_, owned := u.GetLabels()[clusterv1.ClusterNameLabel]
 	return !owned
+}
+
+// listExtensions lists ExtensionConfigs before one of them is read: the list is needed anyway, and is shared.
+func (w *World) listExtensions(ctx context.Context, kind schema.GroupVersionKind) error {
+	if !w.metadataApart || kind.GroupKind() != runtimev1.GroupVersion.WithKind(extensionKind).GroupKind() {
+		return nil
+	}
+	return w.readList(ctx, kind, client.ListOptions{})
 }
 
 // apart reads the metadata of a CustomResourceDefinition, which is small, instead of the whole. It reports whether it has read it.

@@ -117,6 +117,9 @@ func (w *World) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 // get returns an object in the version of kind.
 func (w *World) get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	id := newIdentity(kind, key)
+	if err := w.listExtensions(ctx, kind); err != nil {
+		return nil, err
+	}
 	u, known := w.objects[id]
 	if !known && w.live != nil {
 		u = &unstructured.Unstructured{}
@@ -176,6 +179,10 @@ func (w *World) List(ctx context.Context, list client.ObjectList, opts ...client
 			return err
 		}
 		if !selected {
+			continue
+		}
+		if _, untyped := list.(*unstructured.UnstructuredList); untyped {
+			found = append(found, u.DeepCopy())
 			continue
 		}
 		item, err := w.item(kind, u)

@@ -7,6 +7,6 @@
 //	summary.go  the plan of the rollout, from what the change does to each Cluster
 //	hash.go     its hash, which approvals refer to
 //
-// The controller of ClusterRollouts and `clusterctl rollout plan` use the same functions, so that they cannot differ. When a Cluster is changed,
-// and how a rollout reacts to failures, does not belong here.
+// The controller of ClusterRollouts and `clusterctl rollout plan` use the same functions, so that they cannot differ. When a Cluster is
+// changed, and how a rollout reacts to failures, does not belong here.
 package rolloutplan

@@ -34,8 +34,8 @@ type Effect struct {
 	Reason string
 }
 
-// Planner finds out what a change does to Clusters, one after the other or at the same time. Classes, templates and definitions are read once
-// for all of them, and again after two minutes, or after Forget.
+// Planner finds out what a change does to Clusters, one after the other or at the same time. Classes, templates and definitions are read
+// once for all of them, and again after two minutes, or after Forget: call it when a plan begins, so that it has no older class.
 type Planner struct {
 	// Live is the management cluster, without a cache: the client of an apiversion.Boundary, as topologyplan requires.
 	Live client.Client
@@ -55,15 +55,16 @@ type Planner struct {
 	err    error
 }
 
-// Effect returns what a change does to a Cluster, which is as it was read from the management cluster, with managedFields. With force, it does
-// not matter who else applies the fields of the change. Errors are temporary: the API server or an object is not ready, or the context has
-// ended. Whatever else prevents a plan is the effect Forbidden or Unknown, so that it does not prevent those of other Clusters.
+// Effect returns what a change does to a Cluster, which is as it was read from the management cluster, with managedFields. With force, it
+// does not matter who else applies the fields of the change. Errors are temporary: the API server or an object is not ready, or the context
+// has ended. Whatever else prevents a plan is the effect Forbidden or Unknown, so that it does not prevent those of other Clusters.
 func (p *Planner) Effect(ctx context.Context, cluster *clusterv1.Cluster, change *fleetv1.RolloutChange, force bool) (Effect, error) {
 	if Matches(change, cluster) {
 		return Effect{Effect: fleetv1.RolloutUnchanged}, nil
 	}
 	if field, manager := owned(cluster, change); manager != "" && !force {
-		return forbidden(fmt.Sprintf("%s is applied by %s, which would take the change back: change it there, or set spec.force", field, manager)), nil
+		return forbidden(fmt.Sprintf("%s is applied by %s, which would take the change back: change it there, or set spec.force",
+			field, manager)), nil
 	}
 	series, err := p.planning()
 	if err != nil {
@@ -109,7 +110,7 @@ func effectOf(plan *topologyplan.Plan) Effect {
 			}
 		}
 	}
-	e := Effect{Effect: fleetv1.RolloutUnchanged, Machines: int32(machines.Len())} //nolint:gosec // It is the number of Machines of a Cluster.
+	e := Effect{Effect: fleetv1.RolloutUnchanged, Machines: int32(machines.Len())}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
 		e.Reason = shortened("whether Machines are replaced is decided by the provider of " + strings.Join(slices.Compact(unknown), ", "))

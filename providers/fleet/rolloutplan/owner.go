@@ -3,6 +3,7 @@ package rolloutplan
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -18,8 +19,8 @@ const FieldManager = "capi-clusterrollout"
 // controllers.
 func isOurs(manager string) bool { return manager == FieldManager || manager == "capi-topology" }
 
-// Owner returns the field manager that applies one of the fields of a Cluster that a change sets to another value, such as a GitOps controller,
-// which would take the change back; empty if there is none.
+// Owner returns the field manager that applies one of the fields of a Cluster that a change sets to another value, such as a GitOps
+// controller, which would take the change back; empty if there is none.
 func Owner(cluster *clusterv1.Cluster, change *fleetv1.RolloutChange) string {
 	_, manager := owned(cluster, change)
 	return manager
@@ -82,10 +83,8 @@ func topology(names ...string) fieldpath.Path {
 
 // in reports whether the field is in a set.
 func (f field) in(set *fieldpath.Set) bool {
-	for _, path := range f.paths {
-		if set.Has(path) {
-			return true
-		}
+	if slices.ContainsFunc(f.paths, set.Has) {
+		return true
 	}
 	if f.variable == "" {
 		return false

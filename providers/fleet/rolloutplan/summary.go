@@ -21,7 +21,8 @@ type Outcome struct {
 	Effect
 }
 
-// Summary returns the plan of a rollout: what the change does to all its Clusters. class is the ClusterClass of the change; nil if it has none.
+// Summary returns the plan of a rollout: what the change does to all its Clusters. class is the ClusterClass of the change; nil if it has
+// none.
 func Summary(change *fleetv1.RolloutChange, class *fleetv1.PlannedClass, outcomes []Outcome) (*fleetv1.RolloutPlan, error) {
 	planned := make([]Planned, 0, len(outcomes))
 	counts := map[fleetv1.RolloutEffect]int32{}
@@ -41,7 +42,7 @@ func Summary(change *fleetv1.RolloutChange, class *fleetv1.PlannedClass, outcome
 	}
 	slices.SortFunc(examples, func(a, b fleetv1.RolloutExample) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return &fleetv1.RolloutPlan{
-		Hash: hash, Class: class, Clusters: ptr.To(int32(len(outcomes))), Machines: &machines, //nolint:gosec // There are not that many Clusters.
+		Hash: hash, Class: class, Clusters: ptr.To(int32(len(outcomes))), Machines: &machines,
 		Unchanged: ptr.To(counts[fleetv1.RolloutUnchanged]), InPlace: ptr.To(counts[fleetv1.RolloutInPlace]),
 		Replacing: ptr.To(counts[fleetv1.RolloutReplacing]), Forbidden: ptr.To(counts[fleetv1.RolloutForbidden]),
 		Unknown: ptr.To(counts[fleetv1.RolloutUnknown]), Examples: examples[:min(len(examples), maxExamples)], Irreversible: Irreversible(change),

@@ -113,7 +113,7 @@ func (a *api) List(ctx context.Context, list client.ObjectList, opts ...client.L
 
 // Apply answers dry runs: everything is immutable.
 func (a *api) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-	u := obj.(interface{ GetKind() string }) //nolint:forcetypeassert // Objects are unstructured.
+	u := obj.(interface{ GetKind() string })
 	return a.do("dry-run "+u.GetKind(), func() error { return apierrors.NewInvalid(schema.GroupKind{Kind: u.GetKind()}, "x", nil) })
 }
 

@@ -1,0 +1,37 @@
+package clusterrollout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+)
+
+// Notice returns what users should know about the rollout that a Cluster takes part in; empty if it takes part in none, or if that has
+// ended. It reads at most the rollout. The commands in it are in backquotes.
+func Notice(ctx context.Context, c client.Reader, cluster metav1.Object, now time.Time) string {
+	e, err := fleetv1.RolloutEntryOf(cluster)
+	if e == nil || err != nil {
+		return ""
+	}
+	r := &fleetv1.ClusterRollout{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: cluster.GetNamespace(), Name: e.Rollout}, r)
+	if err != nil || r.Ended() || ID(r) != e.ID {
+		return "" // It is about something else, which must not fail because of that.
+	}
+	text := fmt.Sprintf("ClusterRollout %s (%s): this Cluster has been %s in stage %s for %s", r.Name, Change(&r.Spec.Change),
+		strings.ToLower(string(e.State)), e.Stage, age(now, e.Since))
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	command := fmt.Sprintf("`clusterctl rollout status %s -n %s`", r.Name, r.Namespace)
+	if Halted(r) {
+		return fmt.Sprintf("%s. The rollout has halted: %s: see %s", text, strings.TrimSuffix(message(r), "."), command)
+	}
+	return fmt.Sprintf("%s. The rollout is %s: see %s", text, strings.ToLower(string(r.Status.Phase)), command)
+}
