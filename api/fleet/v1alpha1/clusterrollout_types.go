@@ -347,7 +347,7 @@ type PlannedClass struct {
 	Generation int64 `json:"generation,omitempty"`
 }
 
-// RolloutExample is a Cluster, and what is to be known about it.
+// RolloutExample is a Cluster, and what to know about it.
 type RolloutExample struct {
 	// cluster is the name of the Cluster.
 	// +required
@@ -355,7 +355,7 @@ type RolloutExample struct {
 	// +kubebuilder:validation:MaxLength=253
 	Cluster string `json:"cluster,omitempty"`
 
-	// reason is what is to be known.
+	// reason is what to know about it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason,omitempty"`

@@ -9,7 +9,7 @@ import (
 type RolloutGate string
 
 const (
-	// RolloutGateNone waits for nothing but the stages before it.
+	// RolloutGateNone waits for the stages before it only.
 	RolloutGateNone RolloutGate = "None"
 	// RolloutGateApproval waits for an entry in spec.approvals of the ClusterRollout.
 	RolloutGateApproval RolloutGate = "Approval"

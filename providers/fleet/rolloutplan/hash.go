@@ -21,7 +21,8 @@ type Planned struct {
 	Machines int32                 `json:"machines"`
 }
 
-// Hash returns the hash of a plan, short enough to be read to somebody: of the change, the class as it is, and what happens to each Cluster.
+// Hash returns the hash of a plan, short enough to be read aloud: of the change, the class as it is, and what happens to each
+// Cluster.
 func Hash(change *fleetv1.RolloutChange, class *fleetv1.PlannedClass, planned []Planned) (string, error) {
 	planned = slices.Clone(planned)
 	slices.SortFunc(planned, func(a, b Planned) int { return cmp.Compare(a.UID, b.UID) })

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// settle is how long after a change of a Cluster its rollout is reconciled, once for all that change meanwhile: each reconcile looks at all
+	// settle is how long after a change of a Cluster its rollout is reconciled, once for all that change meanwhile: each reconcile looks at
+	// all
 	// Clusters of the rollout.
 	settle = time.Second
 	// invalidPoll is the interval while what the rollout refers to does not exist.
@@ -35,6 +36,8 @@ const (
 type Planner interface {
 	// Effect returns what a change does. An error means that it should be tried again.
 	Effect(ctx context.Context, cluster *clusterv1.Cluster, change *fleetv1.RolloutChange, force bool) (rolloutplan.Effect, error)
+	// Forget makes it read everything again: classes and templates are read once for many Clusters.
+	Forget()
 }
 
 // Options configure the controller.
@@ -143,7 +146,7 @@ func (s *scope) owns(e *fleetv1.RolloutEntry) bool {
 	return e != nil && e.ID == s.id() && e.Rollout == s.rollout.Name
 }
 
-// refuse waits until the user or somebody else mends what is wrong.
+// refuse waits until what is wrong is mended.
 func (s *scope) refuse(message string) step.Result {
 	s.invalid = message
 	return step.WaitAtMost(invalidPoll, message)

@@ -241,7 +241,8 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// TestStalePauses: in the cache of the successor, the Clusters that its predecessor has changed are still paused, so that others would be next.
+// TestStalePauses: in the cache of the successor, the Clusters that its predecessor has changed are still paused, so that others would be
+// next.
 func TestStalePauses(t *testing.T) {
 	w := newWorld(t, newRollout(), newCluster("b"), newCluster("c"), newCluster("d"), newCluster("e"))
 	pause := func(paused bool) {

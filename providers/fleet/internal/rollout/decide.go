@@ -49,7 +49,7 @@ func (s *scope) approved() []string {
 	return all
 }
 
-// approver returns who has approved a stage; empty if nobody has.
+// approver returns who has approved a stage; empty if no one has.
 func (s *scope) approver(stage string) string {
 	for _, a := range s.rollout.Spec.Approvals {
 		if a.Stage == stage && a.PlanHash == s.planned() {

@@ -13,7 +13,8 @@
 //	start     Clusters are changed, or set back, as the API server's current rollout permits; the change and the entry are one write
 //	record    the numbers are in the status
 //
-// All that a rollout knows of a Cluster is in an annotation of the Cluster (fleetv1.RolloutEntry): the status could be lost, and nothing would
+// All that a rollout knows of a Cluster is in an annotation of the Cluster (fleetv1.RolloutEntry): the status could be lost, and nothing
+// would
 // be changed twice.
 //
 // What a change does to a Cluster is known in package rolloutplan.

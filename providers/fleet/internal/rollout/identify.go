@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// identify gives the rollout its ID before the first entry of a Cluster refers to it. A rollout that has ended stays as it is: a copy without
+// identify gives the rollout its ID before the first entry of a Cluster refers to it. A rollout that has ended stays as it is: a copy
+// without
 // its status, by a move or from a backup, too.
 func identify(_ context.Context, s *scope) (step.Result, error) {
 	r := s.rollout

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// mark records what has become of Clusters. No Cluster is changed before all of it is recorded: a failure that is not recorded would not count.
+// mark records what has become of Clusters. No Cluster is changed before all of it is recorded: a failure that is not recorded would not
+// count.
 func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 	var written []client.Object
 	var errs []error

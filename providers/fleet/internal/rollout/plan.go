@@ -97,6 +97,9 @@ func (s *scope) stages(fixed bool) (map[types.UID]string, error) {
 
 // enter plans Clusters until all have an entry, or some time has passed. It reports whether all have one.
 func (c *Controller) enter(ctx context.Context, s *scope, key string, stages map[types.UID]string, fixed bool) (bool, error) {
+	if !fixed {
+		c.planner.Forget() // A class that was read earlier may be older than the one that the plan is recorded for.
+	}
 	var written []client.Object
 	defer func() { c.await(ctx, s, written) }()
 	for i, m := range s.members {

@@ -52,6 +52,9 @@ func (w *world) Effect(_ context.Context, c *clusterv1.Cluster, _ *fleetv1.Rollo
 	return rolloutplan.Effect{Effect: fleetv1.RolloutReplacing, Machines: 2}, nil
 }
 
+// Forget implements Planner.
+func (*world) Forget() {}
+
 func newRollout(change ...func(*fleetv1.ClusterRollout)) *fleetv1.ClusterRollout {
 	r := &fleetv1.ClusterRollout{ObjectMeta: object.Builder{}.Meta(fleetv1.ClusterRolloutKind, "weekly")}
 	r.Generation = 1
@@ -121,7 +124,8 @@ func (w *world) reconcile(t *testing.T) time.Duration {
 	return result.RequeueAfter
 }
 
-// simulate does what the topology controller does in the meantime: a changed Cluster has a new generation at once, and is up to date two rounds
+// simulate does what the topology controller does in the meantime: a changed Cluster has a new generation at once, and is up to date two
+// rounds
 // later.
 func (w *world) simulate(t *testing.T) {
 	t.Helper()

@@ -1,4 +1,5 @@
-// Package wave decides what a ClusterRollout does next: which Clusters it changes, sets back, and considers done or failed, and when there is
+// Package wave decides what a ClusterRollout does next: which Clusters it changes, sets back, and considers done or failed, and when there
+// is
 // something to do again. It is a pure function of the strategy, the Clusters with their entries, what the user permits, and the time.
 //
 //	wave.go    the input, and Decide, the table of contents

@@ -190,7 +190,8 @@ func (d *Decision) marks(uid types.UID) bool {
 	return false
 }
 
-// TestEveryClusterEndsSomewhere simulates rollouts over random fleets, with Clusters that fail, are paused, or unhealthy, processes that are
+// TestEveryClusterEndsSomewhere simulates rollouts over random fleets, with Clusters that fail, are paused, or unhealthy, processes that
+// are
 // killed between two writes, and users that try again.
 func TestEveryClusterEndsSomewhere(t *testing.T) {
 	for seed := range uint64(500) {

@@ -120,7 +120,8 @@ func (d *decider) settleDone(c *Cluster) {
 	d.act(Mark, c, fleetv1.RolloutStateFailed, "Did not stay healthy: "+c.Unhealthy)
 }
 
-// rollBack sets Clusters back: those that have failed, if the rollout has halted and the strategy says so, and all that were changed, if it is
+// rollBack sets Clusters back: those that have failed, if the rollout has halted and the strategy says so, and all that were changed, if
+// it is
 // aborted with Rollback. At most as many as a stage changes at the same time are set back at the same time.
 func (d *decider) rollBack() {
 	all := d.Abort == fleetv1.RolloutAbortRollback
@@ -145,7 +146,7 @@ func (d *decider) rollBack() {
 	}
 }
 
-// setBack reports whether a Cluster is to be set back now.
+// setBack reports whether a Cluster has to be set back now.
 func (d *decider) setBack(c *Cluster, all bool) bool {
 	e := &c.Entry
 	if d.handled[c.UID] || c.Deleting || c.Paused || e.Previous == nil || !rolloutplan.Reversible(d.Change) || !c.AtTarget {

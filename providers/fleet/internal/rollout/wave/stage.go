@@ -114,7 +114,8 @@ func (d *decider) soaked(stage int) bool {
 	return true
 }
 
-// soaking returns the stage whose soak time has begun and is not over; -1 if there is none. A stage after which another one has begun is over:
+// soaking returns the stage whose soak time has begun and is not over; -1 if there is none. A stage after which another one has begun is
+// over:
 // Clusters that become unhealthy later are no longer about the rollout.
 func (d *decider) soaking() int {
 	for i := len(d.of) - 1; i >= 0; i-- {

@@ -51,7 +51,7 @@ type Cluster struct {
 	Observation
 }
 
-// Claims reports whether a Cluster reports that its change, or its way back, is complete: then that is to be confirmed.
+// Claims reports whether a Cluster reports that its change, or its way back, is complete, which then has to be confirmed.
 func (c *Cluster) Claims() bool {
 	switch c.Entry.State {
 	case fleetv1.RolloutStateUpdating:
