@@ -105,7 +105,26 @@ func (w *world) walkFleet() {
 	})
 	w.rotate(clusters.Items[0].GetName())
 	w.walkRecovery(clusters.Items[0].GetName())
+	w.upgrade()
 	w.checkMetrics()
+}
+
+// upgrade upgrades all Clusters by a rollout.
+func (w *world) upgrade() {
+	w.t.Helper()
+	strategy := w.fleetObject(fleetv1.ClusterRolloutStrategyKind, "careful", map[string]any{"stages": []any{map[string]any{"name": "all"}}})
+	rollout := w.fleetObject(fleetv1.ClusterRolloutKind, "upgrade", map[string]any{
+		"change": map[string]any{"version": "v1.30.5"}, "strategyRef": map[string]any{"name": "careful"},
+	})
+	for _, o := range []client.Object{strategy, rollout} {
+		if err := w.Client.Create(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.completes("the rollout", rollout)
+	if machines, _, _ := unstructured.NestedInt64(rollout.Object, "status", "plan", "machines"); machines == 0 {
+		w.t.Errorf("the plan replaces no Machine: %v", rollout.Object["status"])
+	}
 }
 
 // walkRecovery takes the power of two of three control plane machines of a Cluster, and recovers its control plane from the third.

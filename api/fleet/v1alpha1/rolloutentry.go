@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// RolloutAnnotation is on each Cluster of a ClusterRollout, and has a RolloutEntry as JSON: what the rollout plans for the Cluster, and has
-	// done with it. All that a rollout knows of Clusters is there. It stays when the rollout has ended, until another one begins.
+	// RolloutAnnotation is on each Cluster of a ClusterRollout, and has a RolloutEntry as JSON: what the rollout plans for the Cluster, and
+	// has done with it. All that a rollout knows of Clusters is there. It stays when the rollout has ended, until another one begins.
 	RolloutAnnotation = "fleet.cluster.x-k8s.io/rollout"
-	// RolloutIDAnnotation is on ClusterRollouts, and has the UID that the object had at first: entries of Clusters refer to it. A move to another
-	// management cluster keeps it, but not the UID.
+	// RolloutIDAnnotation is on ClusterRollouts, and has the UID that the object had at first: entries of Clusters refer to it. A move to
+	// another management cluster keeps it, but not the UID.
 	RolloutIDAnnotation = "fleet.cluster.x-k8s.io/rollout-id"
 	// RolloutPlanAnnotation is on ClusterRollouts whose plan is complete, and has its hash. Which Clusters take part is certain from then on.
 	RolloutPlanAnnotation = "fleet.cluster.x-k8s.io/rollout-plan"

@@ -106,10 +106,17 @@ func sameAnnotations(a, b *clusterv1.Cluster) bool { return maps.Equal(a.Annotat
 // sameReports reports whether two Clusters report the same about what rollouts look at.
 func sameReports(a, b *clusterv1.Cluster) bool {
 	for _, t := range []string{
-		clusterv1.ClusterAvailableCondition, clusterv1.ClusterTopologyReconciledCondition, clusterv1.RollingOutCondition, clusterv1.RemediatingCondition,
+		clusterv1.ClusterAvailableCondition, clusterv1.ClusterTopologyReconciledCondition,
+		clusterv1.RollingOutCondition, clusterv1.RemediatingCondition,
 	} {
 		before, after := report.Get(a, t), report.Get(b, t)
-		if (before == nil) != (after == nil) || before != nil && (!report.Same(*before, *after) || before.ObservedGeneration != after.ObservedGeneration) {
+		if before == nil || after == nil {
+			if before != after {
+				return false
+			}
+			continue
+		}
+		if !report.Same(*before, *after) || before.ObservedGeneration != after.ObservedGeneration {
 			return false
 		}
 	}

@@ -49,7 +49,8 @@ func (c *Controller) findStrategy(ctx context.Context, s *scope) (wrong string, 
 		found := &fleetv1.ClusterRolloutStrategy{}
 		err := c.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Spec.StrategyRef.Name}, found)
 		if apierrors.IsNotFound(err) {
-			return fmt.Sprintf("spec.strategyRef: ClusterRolloutStrategy %s does not exist in namespace %s", r.Spec.StrategyRef.Name, r.Namespace), nil
+			return fmt.Sprintf("spec.strategyRef: ClusterRolloutStrategy %s does not exist in namespace %s",
+				r.Spec.StrategyRef.Name, r.Namespace), nil
 		}
 		if err != nil {
 			return "", err
