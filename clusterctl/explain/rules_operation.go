@@ -41,7 +41,8 @@ func (v *view) operations() []Cause {
 		}
 	}
 	if paused {
-		cause = cause.do(fmt.Sprintf("Resume it: `kubectl patch %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`", object, plane.GetNamespace()))
+		cause = cause.do(fmt.Sprintf("Resume it: `kubectl patch %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",
+			object, plane.GetNamespace()))
 	}
 	cause = cause.do(fmt.Sprintf("See its steps: `kubectl describe %s -n %s`", object, plane.GetNamespace()))
 	if v.Operation == nil {

@@ -117,7 +117,8 @@ func (w *World) held() (map[types.NamespacedName]string, error) {
 		u := &w.Clusters[i]
 		entry, err := fleetv1.RolloutEntryOf(u)
 		if err != nil {
-			return nil, fmt.Errorf("Cluster %s/%s may go back to a class: correct or remove what cannot be read: %w", u.GetNamespace(), u.GetName(), err)
+			return nil, fmt.Errorf("Cluster %s/%s may go back to a class: correct or remove what cannot be read: %w",
+				u.GetNamespace(), u.GetName(), err)
 		}
 		if entry == nil || entry.Previous == nil || entry.Previous.ClassRef == nil ||
 			!active[types.NamespacedName{Namespace: u.GetNamespace(), Name: entry.Rollout}] {

@@ -1,6 +1,6 @@
 // Package fleet is the fleet provider: it changes many Clusters in stages, backs up the etcd of workload clusters, and restores and
-// recovers
-// their control planes. Rollouts and backups work beside other versions of Cluster API, too; operations on control planes need ours.
+// recovers their control planes. Rollouts and backups work beside other versions of Cluster API, too; operations on control planes need
+// ours.
 package fleet
 
 import (

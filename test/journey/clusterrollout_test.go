@@ -110,7 +110,7 @@ func TestClusterRollout(t *testing.T) {
 
 	// A GitOps controller applies the class of one of them, so that it is left to it.
 	v.owned("three", class)
-	good := v.rollout("good", v.revision("-2", labelled))
+	good := v.rollout("good", v.revision("-2", labeled))
 	v.create(good)
 	v.settled(good, fleetv1.RolloutCompletedCondition, "False WaitingForApproval", "rest")
 	if p := good.Status.Plan; *p.InPlace != 2 || *p.Machines != 0 || *p.Forbidden != 1 || p.Hash == "" {
@@ -161,8 +161,8 @@ func (v *vault) owned(name, class string) {
 	testenv.Must(v.t, v.World.Client.Apply(v.t.Context(), apply, client.FieldOwner("gitops")))
 }
 
-// labelled adds a label to the workers of a class, which is changed in place.
-func labelled(o *unstructured.Unstructured) {
+// labeled adds a label to the workers of a class, which is changed in place.
+func labeled(o *unstructured.Unstructured) {
 	workers, found, err := unstructured.NestedSlice(o.Object, "spec", "workers", "machineDeployments")
 	if err != nil || !found {
 		return
@@ -176,7 +176,7 @@ func labelled(o *unstructured.Unstructured) {
 
 // neverStarting has new workers take an hour to start.
 func neverStarting(o *unstructured.Unstructured) {
-	labelled(o)
+	labeled(o)
 	if o.GetKind() == "InMemoryMachineTemplate" && strings.Contains(o.GetName(), "worker") {
 		o.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"behaviour": map[string]any{
 			"vm": map[string]any{"provisioning": map[string]any{"startupDuration": "1h"}},

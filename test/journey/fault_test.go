@@ -67,8 +67,12 @@ func (c *Subject) keepsQuorum(healthy, unhealthy *clusterv1.Machine) {
 	refused := func(o ...client.DeleteOption) error {
 		want := fmt.Sprintf("without the healthy member of Machine %s, 1 of the 2 members that stay would be healthy, and 2 must be. "+
 			"The control plane has 3 members (not healthy: %s; being deleted: none)", healthy.Name, unhealthy.Name)
-		if err := c.Client.Delete(c.t.Context(), healthy, o...); err == nil || !strings.Contains(err.Error(), want) {
-			return fmt.Errorf("deletion of healthy Machine %s: error %v, want %s", healthy.Name, err, want)
+		err := c.Client.Delete(c.t.Context(), healthy, o...)
+		if err == nil {
+			return fmt.Errorf("healthy Machine %s was deleted, want: %s", healthy.Name, want)
+		}
+		if !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("deletion of healthy Machine %s, want %s: %w", healthy.Name, want, err)
 		}
 		return nil
 	}

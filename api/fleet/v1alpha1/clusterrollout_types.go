@@ -204,8 +204,8 @@ type RolloutApproval struct {
 	// +kubebuilder:validation:MaxLength=64
 	PlanHash string `json:"planHash,omitempty"`
 
-	// user is who has approved, as the client wrote it: clusterctl rollout approve writes the user of its kubeconfig. Everybody who may update the
-	// ClusterRollout can approve.
+	// user is who has approved, as the client wrote it: clusterctl rollout approve writes the user of its kubeconfig. Everybody who may
+	// update the ClusterRollout can approve.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	User string `json:"user,omitempty"`

@@ -47,7 +47,8 @@ type RolloutStrategy struct {
 	// +listMapKey=name
 	Stages []RolloutStage `json:"stages,omitempty"`
 
-	// progressDeadlineSeconds is how long the change of one Cluster may take. A Cluster that is not healthy by then has failed. When unset, 3600.
+	// progressDeadlineSeconds is how long the change of one Cluster may take. A Cluster that is not healthy by then has failed. When unset,
+	// 3600.
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=604800

@@ -1,5 +1,5 @@
-// Package oncluster is what the commands about the etcd of one workload cluster have in common: the Cluster that they are about, and how long
-// they wait. What they create belongs in the packages of the commands.
+// Package oncluster is what the commands about the etcd of one workload cluster have in common: the Cluster that they are about, and how
+// long they wait. What they create belongs in the packages of the commands.
 package oncluster
 
 import (

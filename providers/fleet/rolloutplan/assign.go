@@ -47,9 +47,8 @@ func turn(uid types.UID) uint64 {
 	return h.Sum64()
 }
 
-// Assign returns the stage of each Cluster, by UID: the first one that selects it. Clusters that no stage selects are missing. Errors name
-// the
-// field.
+// Assign returns the stage of each Cluster, by UID: the first one that selects it. Clusters that no stage selects are missing. Errors
+// name the field.
 func Assign(strategy *fleetv1.RolloutStrategy, clusters []*clusterv1.Cluster) (map[types.UID]string, error) {
 	left := slices.Clone(clusters)
 	slices.SortFunc(left, func(a, b *clusterv1.Cluster) int { return Order(a.UID, b.UID) })

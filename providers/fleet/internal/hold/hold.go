@@ -18,8 +18,8 @@ import (
 // ErrBusy is matched by the error if another operation holds the control plane.
 var ErrBusy = errors.New("another operation is in progress")
 
-// Busy returns an error that matches ErrBusy if an operation other than op is on a KubeadmControlPlane, and another one if its annotation is
-// invalid.
+// Busy returns an error that matches ErrBusy if an operation other than op is on a KubeadmControlPlane, and another one if its
+// annotation is invalid.
 func Busy(kcp *controlplanev1.KubeadmControlPlane, op fleetv1.Operation) error {
 	current, err := fleetv1.OperationOf(kcp)
 	if err != nil {

@@ -16,8 +16,8 @@
 //   - Failed: it can no longer succeed.
 //   - Completed: it has succeeded.
 //
-// All else is repeated until it succeeds, and reported: NotConfirmed, Waiting, Paused, Running. Once something has been changed that only the
-// operation itself puts right, it is neither refused nor ended by its deletion.
+// All else is repeated until it succeeds, and reported: NotConfirmed, Waiting, Paused, Running. Once something has been changed that
+// only the operation itself puts right, it is neither refused nor ended by its deletion.
 //
 // How the annotation on a control plane is changed belongs in package hold, what the steps do in the packages of the kinds.
 package operation

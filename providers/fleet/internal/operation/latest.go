@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Latest ends the reconcile if the copy of an operation in the cache is not the one in the API server, or if the operation has ended: no step
-// is taken twice because of an old cache. It must come before the status is changed in memory. status returns the status of an operation.
+// Latest ends the reconcile if the copy of an operation in the cache is not the one in the API server, or if the operation has ended: no
+// step is taken twice because of an old cache. It must come before the status is changed in memory. status returns the status of an
+// operation.
 func Latest[T client.Object](ctx context.Context, c step.Clients, r *Run, cached, live T, status func(T) any) (step.Result, error) {
 	if Ended(*r.Phase) {
 		return step.Stop(), nil

@@ -65,7 +65,8 @@ func Failure(message string) error { return failure{message} }
 type Scope interface{ run() *Run }
 
 // Step returns a step of a controller with a mark in the status, whose name is mark in lower case, such as remove-nodes of RemoveNodes. The
-// mark is in the API server before the step is taken. It is not taken again once it is complete, and ends after the limit, to be tried again.
+// mark is in the API server before the step is taken. It is not taken again once it is complete, and ends after the limit, to be tried
+// again.
 func Step[S Scope](mark string, limit time.Duration, take func(context.Context, S) (Outcome, error)) step.Step[S] {
 	return step.Do(nameOf(mark), func(ctx context.Context, s S) (step.Result, error) {
 		r := s.run()

@@ -71,7 +71,8 @@ func (c *Controller) declared() step.Controller[*fleetv1.ControlPlaneRecovery, *
 	return step.Controller[*fleetv1.ControlPlaneRecovery, *scope]{
 		Name: "controlplanerecovery",
 		New:  func() *fleetv1.ControlPlaneRecovery { return &fleetv1.ControlPlaneRecovery{} },
-		Watches: []step.Watch{operation.OnCluster(c.Client, func() *fleetv1.ControlPlaneRecoveryList { return &fleetv1.ControlPlaneRecoveryList{} },
+		Watches: []step.Watch{operation.OnCluster(c.Client,
+			func() *fleetv1.ControlPlaneRecoveryList { return &fleetv1.ControlPlaneRecoveryList{} },
 			func(r *fleetv1.ControlPlaneRecovery) string { return r.Spec.ClusterName }, operation.Respecified)},
 		Scope: func(_ context.Context, r *fleetv1.ControlPlaneRecovery) (*scope, error) {
 			return c.scope(r), nil

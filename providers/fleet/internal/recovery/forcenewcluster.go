@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 )
 
-// force makes the member of the survivor the only one of etcd. Once that is marked, it must not be asked again: members join when the control
-// plane is released.
+// force makes the member of the survivor the only one of etcd. Once that is marked, it must not be asked again: members join when the
+// control plane is released.
 func (c *Controller) force(ctx context.Context, s *scope) (operation.Outcome, error) {
 	name := s.recovery.Spec.Survivor
 	survivor := s.machine(name)

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// refuse ends a recovery that users have confirmed, as long as nothing is deleted: when what is wrong has changed, Machines that are healthy
-// today may not respond. The control plane is given back before.
+// refuse ends a recovery that users have confirmed, as long as nothing is deleted: when what is wrong has changed, Machines that are
+// healthy today may not respond. The control plane is given back before.
 func (c *Controller) refuse(ctx context.Context, s *scope, reason string) (step.Result, error) {
 	if err := c.undo(ctx, s); err != nil {
 		return step.Result{}, err

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/fleet/internal/operation"
 )
 
-// removeNodes deletes the Nodes of the lost machines: their Machines cannot if they were deleted while no API server responded. It is complete
-// before the release, after which etcd has more members than serve expects.
+// removeNodes deletes the Nodes of the lost machines: their Machines cannot if they were deleted while no API server responded. It is
+// complete before the release, after which etcd has more members than serve expects.
 func (c *Controller) removeNodes(ctx context.Context, s *scope) (operation.Outcome, error) {
 	err := c.with(ctx, s, func(ctx context.Context, w Workload) error {
 		for _, m := range s.recovery.Status.Members {

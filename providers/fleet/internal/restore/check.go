@@ -281,7 +281,8 @@ func (c *Controller) reachable(ctx context.Context, s *scope) error {
 	}
 	_, err = c.address(ctx, s.restore, opened, dataKey(s.restore))
 	if errors.Is(err, store.ErrNoURL) {
-		return operation.Refusal(fmt.Sprintf("BackupStore %s is a directory, which Machines cannot reach: set the flags --serve-address and --serve-url of "+
+		return operation.Refusal(fmt.Sprintf("BackupStore %s is a directory, which Machines cannot reach: "+
+			"set the flags --serve-address and --serve-url of "+
 			"the fleet provider, or copy the archive into a bucket and use spec.archive", s.source.store))
 	}
 	return err

@@ -96,7 +96,8 @@ func (c *Controller) withSnapshot(ctx context.Context, s *scope, use func(dir, s
 	case err != nil:
 		return err
 	case read.Metadata.FormatVersion > content.FormatVersion:
-		return operation.Refusal(fmt.Sprintf("the archive has format %d, which is newer than what this version of the fleet provider reads: upgrade it",
+		return operation.Refusal(fmt.Sprintf("the archive has format %d, which is newer than what this version of the fleet provider reads: "+
+			"upgrade it",
 			read.Metadata.FormatVersion))
 	}
 	return use(dir, snapshot, read)

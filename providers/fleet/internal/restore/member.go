@@ -32,7 +32,8 @@ func (c *Controller) member(ctx context.Context, s *scope) (operation.Outcome, e
 		return operation.Outcome{}, err
 	}
 	if len(view.Members) != 1 || view.Members[0].ID != view.ID {
-		return operation.Outcome{}, fmt.Errorf("etcd on Node %s has %d members, want one: it does not run the restored data", node, len(view.Members))
+		return operation.Outcome{}, fmt.Errorf("etcd on Node %s has %d members, want one: it does not run the restored data",
+			node, len(view.Members))
 	}
 	if least := s.restore.Status.Backup.Revision + bump; view.Revision < least {
 		return operation.Outcome{}, fmt.Errorf("etcd on Node %s has revision %d, less than %d: it does not run the restored data",

@@ -36,7 +36,8 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (operation.Outcome, er
 	plan := planNodes(list.Items, has)
 	for _, one := range plan.obsolete {
 		if one.Name == node {
-			return operation.Outcome{}, fmt.Errorf("Node %s is that of the restored Machine %s, which does not exist", node, s.restore.Status.MachineName)
+			return operation.Outcome{}, fmt.Errorf("Node %s is that of the restored Machine %s, which does not exist",
+				node, s.restore.Status.MachineName)
 		}
 		if err := control.Workload().Delete(ctx, one, client.Preconditions{UID: &one.UID}); client.IgnoreNotFound(err) != nil {
 			return operation.Outcome{}, fmt.Errorf("deleting Node %s: %w", one.Name, err)

@@ -17,8 +17,7 @@ import (
 )
 
 // confirm reads the objects of Clusters that report that their change is complete: what a Cluster reports of them may be older than its
-// change.
-// These are three or four requests for each Cluster and change.
+// change. These are three or four requests for each Cluster and change.
 func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
 	for _, m := range s.members {
 		if one := (&wave.Cluster{Entry: *m.entry, Observation: m.seen}); !one.Claims() {

@@ -20,9 +20,8 @@ import (
 )
 
 const (
-	// settle is how long after a change of a Cluster its rollout is reconciled, once for all that change meanwhile: each reconcile looks at
-	// all
-	// Clusters of the rollout.
+	// settle is how long after a change of a Cluster its rollout is reconciled, once for all that change meanwhile: each reconcile looks
+	// at all Clusters of the rollout.
 	settle = time.Second
 	// invalidPoll is the interval while what the rollout refers to does not exist.
 	invalidPoll = 30 * time.Second

@@ -54,17 +54,20 @@ func TestLife(t *testing.T) {
 	}
 }
 
-func TestSituations(t *testing.T) {
-	halt := func(r *fleetv1.ClusterRollout) {}
+// situation is a rollout over some Clusters, and what becomes of it.
+type situation struct {
+	reason   string
+	rollout  func(*fleetv1.ClusterRollout)
+	clusters []client.Object
+	effects  map[string]rolloutplan.Effect
+	states   string
+	said     string
+}
+
+func TestClustersThatFailOrDoNotFit(t *testing.T) {
+	halt := func(*fleetv1.ClusterRollout) {}
 	back := func(r *fleetv1.ClusterRollout) { r.Spec.Strategy.OnFailure = fleetv1.RolloutRollback }
-	for _, tc := range []struct {
-		reason   string
-		rollout  func(*fleetv1.ClusterRollout)
-		clusters []client.Object
-		effects  map[string]rolloutplan.Effect
-		states   string
-		said     string
-	}{
+	checkSituations(t, []situation{
 		{
 			reason: "the first stage fails, and the rest stays as it is", rollout: halt,
 			clusters: []client.Object{newCluster("bad", "canary"), newCluster("b"), newCluster("c")},
@@ -97,6 +100,11 @@ func TestSituations(t *testing.T) {
 			states:   "a:old:Waiting b:new:Done",
 			said:     "Progressing: Stage rest: 0 Clusters in change; a is not healthy: Nodes are missing",
 		},
+	})
+}
+
+func TestWhatRolloutsWaitFor(t *testing.T) {
+	checkSituations(t, []situation{
 		{
 			reason: "a stage with a gate waits for its approval",
 			rollout: func(r *fleetv1.ClusterRollout) {
@@ -150,7 +158,12 @@ func TestSituations(t *testing.T) {
 			clusters: []client.Object{newCluster("a")},
 			states:   "a:old:Waiting", said: "Paused: spec.paused is set",
 		},
-	} {
+	})
+}
+
+func checkSituations(t *testing.T, all []situation) {
+	t.Helper()
+	for _, tc := range all {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t, append(tc.clusters, newRollout(tc.rollout))...)
 			if tc.effects != nil {

@@ -14,8 +14,7 @@
 //	record    the numbers are in the status
 //
 // All that a rollout knows of a Cluster is in an annotation of the Cluster (fleetv1.RolloutEntry): the status could be lost, and nothing
-// would
-// be changed twice.
+// would be changed twice.
 //
 // What a change does to a Cluster is known in package rolloutplan.
 package rollout

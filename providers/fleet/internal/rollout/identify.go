@@ -10,8 +10,7 @@ import (
 )
 
 // identify gives the rollout its ID before the first entry of a Cluster refers to it. A rollout that has ended stays as it is: a copy
-// without
-// its status, by a move or from a backup, too.
+// without its status, by a move or from a backup, too.
 func identify(_ context.Context, s *scope) (step.Result, error) {
 	r := s.rollout
 	if phase := r.Annotations[fleetv1.OperationEndedAnnotation]; phase != "" && r.Status.Phase == "" {

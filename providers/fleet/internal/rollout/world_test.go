@@ -125,8 +125,7 @@ func (w *world) reconcile(t *testing.T) time.Duration {
 }
 
 // simulate does what the topology controller does in the meantime: a changed Cluster has a new generation at once, and is up to date two
-// rounds
-// later.
+// rounds later.
 func (w *world) simulate(t *testing.T) {
 	t.Helper()
 	changing := 0

@@ -23,8 +23,7 @@ func (s *scope) entry(m *member, a wave.Action) *fleetv1.RolloutEntry {
 }
 
 // write writes the entry of a Cluster, and a change of its spec, in one request. It returns the Cluster as written; the cached one stays
-// as it
-// is. A change of the spec depends on the rest of the Cluster, and fails if that is not as it was read.
+// as it is. A change of the spec depends on the rest of the Cluster, and fails if that is not as it was read.
 func (c *Controller) write(
 	ctx context.Context, cached *clusterv1.Cluster, entry *fleetv1.RolloutEntry, change func(*clusterv1.Cluster),
 ) (*clusterv1.Cluster, error) {

@@ -1,6 +1,6 @@
-// Package wave decides what a ClusterRollout does next: which Clusters it changes, sets back, and considers done or failed, and when there
-// is
-// something to do again. It is a pure function of the strategy, the Clusters with their entries, what the user permits, and the time.
+// Package wave decides what a ClusterRollout does next: which Clusters it changes, sets back, and considers done or failed, and when
+// there is something to do again. It is a pure function of the strategy, the Clusters with their entries, what the user permits, and the
+// time.
 //
 //	wave.go    the input, and Decide, the table of contents
 //	settle.go  what becomes of Clusters that were changed: done, failed, set back

@@ -13,8 +13,8 @@ import (
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
 )
 
-// real is a Cluster of a simulated fleet, as it is; decisions see copies of it.
-type real struct {
+// actual is a Cluster of a simulated fleet, as it is; decisions see copies of it.
+type actual struct {
 	Cluster
 	// fails is set if it never becomes healthy after the change, and takes is how long a change takes otherwise.
 	fails bool
@@ -26,7 +26,7 @@ type real struct {
 // fleet is a simulated fleet, and a rollout over it.
 type fleet struct {
 	in       Input
-	clusters []*real
+	clusters []*actual
 	random   *rand.Rand
 	// halted is set once a decision has halted the attempt.
 	halted bool
@@ -57,7 +57,7 @@ func newFleet(seed uint64) *fleet {
 		Change: &fleetv1.RolloutChange{ClassRef: fleetv1.RolloutClassReference{Name: "new"}},
 	}
 	for i := range 1 + f.random.IntN(40) {
-		r := &real{fails: f.random.IntN(20) == 0, takes: time.Duration(f.random.IntN(200)) * time.Second}
+		r := &actual{fails: f.random.IntN(20) == 0, takes: time.Duration(f.random.IntN(200)) * time.Second}
 		r.Name, r.UID = fmt.Sprintf("c%d", i), types.UID(fmt.Sprintf("uid-%d-%d", seed, i))
 		r.Healthy, r.Settled = f.random.IntN(15) != 0, true
 		r.Paused = f.random.IntN(20) == 0
@@ -71,7 +71,7 @@ func newFleet(seed uint64) *fleet {
 }
 
 // observe lets time act on a Cluster.
-func (f *fleet) observe(r *real) {
+func (f *fleet) observe(r *actual) {
 	if r.changed.IsZero() {
 		return
 	}
@@ -191,8 +191,7 @@ func (d *Decision) marks(uid types.UID) bool {
 }
 
 // TestEveryClusterEndsSomewhere simulates rollouts over random fleets, with Clusters that fail, are paused, or unhealthy, processes that
-// are
-// killed between two writes, and users that try again.
+// are killed between two writes, and users that try again.
 func TestEveryClusterEndsSomewhere(t *testing.T) {
 	for seed := range uint64(500) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

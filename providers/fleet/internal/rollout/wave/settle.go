@@ -121,8 +121,7 @@ func (d *decider) settleDone(c *Cluster) {
 }
 
 // rollBack sets Clusters back: those that have failed, if the rollout has halted and the strategy says so, and all that were changed, if
-// it is
-// aborted with Rollback. At most as many as a stage changes at the same time are set back at the same time.
+// it is aborted with Rollback. At most as many as a stage changes at the same time are set back at the same time.
 func (d *decider) rollBack() {
 	all := d.Abort == fleetv1.RolloutAbortRollback
 	failed := d.out.Halted == fleetv1.RolloutTooManyFailuresReason && d.Strategy.OnFailure == fleetv1.RolloutRollback && d.Abort == ""

@@ -2,6 +2,7 @@ package wave
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,12 +116,11 @@ func (d *decider) soaked(stage int) bool {
 }
 
 // soaking returns the stage whose soak time has begun and is not over; -1 if there is none. A stage after which another one has begun is
-// over:
-// Clusters that become unhealthy later are no longer about the rollout.
+// over: Clusters that become unhealthy later are no longer about the rollout.
 func (d *decider) soaking() int {
-	for i := len(d.of) - 1; i >= 0; i-- {
+	for i, of := range slices.Backward(d.of) {
 		begun := false
-		for _, c := range d.of[i] {
+		for _, c := range of {
 			begun = begun || c.Entry.State == fleetv1.RolloutStateDone || c.changing() || c.Entry.State == fleetv1.RolloutStateFailed
 		}
 		if !begun {
@@ -147,8 +147,8 @@ func (d *decider) current() int {
 
 // begun returns the last stage that has begun; -1 if none has.
 func (d *decider) begun() int {
-	for i := len(d.of) - 1; i >= 0; i-- {
-		for _, c := range d.of[i] {
+	for i, of := range slices.Backward(d.of) {
+		for _, c := range of {
 			if s := c.Entry.State; s != fleetv1.RolloutStateWaiting && s != fleetv1.RolloutStateSkipped {
 				return i
 			}

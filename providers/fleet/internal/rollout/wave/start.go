@@ -61,8 +61,7 @@ func (c *Cluster) notYet() string {
 }
 
 // leaveBehind skips Clusters that have kept their stage waiting for longer than a change may take, when nothing else of it is left: one
-// Cluster
-// that stays paused must not stop all others.
+// Cluster that stays paused must not stop all others.
 func (d *decider) leaveBehind(stage int) {
 	var last time.Time
 	var left []*Cluster

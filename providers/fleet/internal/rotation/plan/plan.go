@@ -75,7 +75,8 @@ type Machines struct {
 func (m Machines) done() bool { return m.Replaced == m.Total && m.Pending == "" }
 
 func (m Machines) progress(what string) string {
-	text := fmt.Sprintf("%d of %s %s replaced", m.Replaced, report.Count(m.Total, what), map[bool]string{true: "is", false: "are"}[m.Total == 1])
+	verb := map[bool]string{true: "is", false: "are"}[m.Total == 1]
+	text := fmt.Sprintf("%d of %s %s replaced", m.Replaced, report.Count(m.Total, what), verb)
 	if m.Pending != "" {
 		text += ": " + m.Pending
 	}
