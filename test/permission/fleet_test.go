@@ -52,6 +52,7 @@ func (w *world) walkFleet() {
 	size := scenario.Size{ControlPlanes: 1, Workers: 1}
 	w.do("create", scenario.Create(size))
 	w.waitFor("create", scenario.Ready(size))
+	w.upgrade()
 	clusters := &unstructured.UnstructuredList{}
 	clusters.SetAPIVersion("cluster.x-k8s.io/v1beta1")
 	clusters.SetKind("ClusterList")
@@ -105,7 +106,6 @@ func (w *world) walkFleet() {
 	})
 	w.rotate(clusters.Items[0].GetName())
 	w.walkRecovery(clusters.Items[0].GetName())
-	w.upgrade()
 	w.checkMetrics()
 }
 

@@ -115,10 +115,14 @@ func effectOf(plan *topologyplan.Plan) Effect {
 		slices.Sort(unknown)
 		e.Reason = shortened("whether Machines are replaced is decided by the provider of " + strings.Join(slices.Compact(unknown), ", "))
 	}
+	// The Cluster, or something of it, is paused, or in another change: what comes after that is not planned.
+	if plan.Waiting != "" && e.Reason == "" {
+		e.Reason = shortened("it waits: " + plan.Waiting)
+	}
 	switch {
 	case machines.Len() > 0:
 		e.Effect = fleetv1.RolloutReplacing
-	case len(unknown) > 0:
+	case len(unknown) > 0, plan.Waiting != "" && !changes:
 		e.Effect = fleetv1.RolloutUnknown
 	case changes:
 		e.Effect = fleetv1.RolloutInPlace

@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	fleetv1 "sigs.k8s.io/cluster-api/api/fleet/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -231,5 +232,25 @@ func BenchmarkEffect(b *testing.B) {
 			b.Fatal(got, err)
 		}
 		i++
+	}
+}
+
+// TestPlansThatWait: what follows another change of a Cluster is not known.
+func TestPlansThatWait(t *testing.T) {
+	round := topologyplan.Round{Rollouts: []topologyplan.Rollout{{Kind: "MachineDeployment", Name: "md", Machines: []string{"m"}}}}
+	for _, tc := range []struct {
+		reason string
+		plan   topologyplan.Plan
+		want   Effect
+	}{
+		{"nothing happens before", topologyplan.Plan{Waiting: "an upgrade"}, unknown("it waits: an upgrade")},
+		{
+			"something happens before", topologyplan.Plan{Waiting: "an upgrade", Rounds: []topologyplan.Round{round}},
+			Effect{Effect: fleetv1.RolloutReplacing, Machines: 1, Reason: "it waits: an upgrade"},
+		},
+	} {
+		if got := effectOf(&tc.plan); got != tc.want {
+			t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
+		}
 	}
 }

@@ -81,6 +81,11 @@ func TestClustersThatFailOrDoNotFit(t *testing.T) {
 			said:     "Halted: 1 Cluster of stage canary failed, at most 0 may: fix the cause, and increase spec.attempt, or set spec.abort",
 		},
 		{
+			reason: "a Cluster that has the class already is left as it is, even if it is not healthy", rollout: halt,
+			clusters: []client.Object{had("a"), newCluster("b")},
+			states:   "a:new:Done b:new:Done", said: "Completed: 2 Clusters changed",
+		},
+		{
 			reason: "a Cluster that cannot be changed is skipped", rollout: halt,
 			clusters: []client.Object{newCluster("a"), newCluster("b")},
 			effects:  map[string]rolloutplan.Effect{"a": {Effect: fleetv1.RolloutForbidden, Reason: "no"}},
@@ -178,6 +183,13 @@ func checkSituations(t *testing.T, all []situation) {
 			}
 		})
 	}
+}
+
+// had returns a Cluster that has the class new, and is not healthy.
+func had(name string) *clusterv1.Cluster {
+	c := unhealthy(name)
+	c.Spec.Topology.ClassRef.Name = "new"
+	return c
 }
 
 func unhealthy(name string) *clusterv1.Cluster {

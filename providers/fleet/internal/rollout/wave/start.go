@@ -29,6 +29,10 @@ func (d *decider) start(stage int) {
 		if c.Entry.State != fleetv1.RolloutStateWaiting || d.handled[c.UID] {
 			continue
 		}
+		if c.AtTarget && c.Entry.Previous == nil {
+			d.act(Mark, c, fleetv1.RolloutStateDone, "It had what the change sets")
+			continue
+		}
 		if why := c.notYet(); why != "" {
 			d.waits = append(d.waits, c.Name+" "+why)
 			continue
