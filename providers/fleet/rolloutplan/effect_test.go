@@ -156,6 +156,7 @@ func TestOwner(t *testing.T) {
 			change: toVersion("v1.31.0"),
 		},
 		{reason: "the topology controller", manager: "capi-topology", fields: `{"f:spec":{"f:topology":{"f:version":{}}}}`, change: toVersion("v1.31.0")},
+		{reason: "a user of clusterctl", manager: "clusterctl", fields: `{"f:spec":{"f:topology":{"f:version":{}}}}`, change: toVersion("v1.31.0")},
 		{reason: "rollouts", manager: FieldManager, fields: `{"f:spec":{"f:topology":{"f:version":{}}}}`, change: toVersion("v1.31.0")},
 		{
 			reason: "the class", fields: `{"f:spec":{"f:topology":{"f:classRef":{"f:name":{}}}}}`, change: toClass("b"),

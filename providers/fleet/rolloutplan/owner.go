@@ -15,9 +15,15 @@ import (
 // FieldManager is the field manager of the controller of ClusterRollouts.
 const FieldManager = "capi-clusterrollout"
 
-// isOurs reports whether a field manager is one of those that do not take changes back: that of rollouts, and those of topology
-// controllers.
-func isOurs(manager string) bool { return manager == FieldManager || manager == "capi-topology" }
+// takesBack reports whether a field manager may take changes back by itself: all but that of rollouts, those of topology controllers, and
+// the commands of people, clusterctl and kubectl, which apply when they are run.
+func takesBack(manager string) bool {
+	switch manager {
+	case FieldManager, "capi-topology", "clusterctl", "kubectl":
+		return false
+	}
+	return true
+}
 
 // Owner returns the field manager that applies one of the fields of a Cluster that a change sets to another value, such as a GitOps
 // controller, which would take the change back; empty if there is none.
@@ -38,7 +44,7 @@ type field struct {
 func owned(cluster *clusterv1.Cluster, change *fleetv1.RolloutChange) (name, manager string) {
 	fields := changedBy(cluster, change)
 	for _, e := range cluster.ManagedFields {
-		if e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != "" || e.FieldsV1 == nil || isOurs(e.Manager) {
+		if e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != "" || e.FieldsV1 == nil || !takesBack(e.Manager) {
 			continue
 		}
 		set := &fieldpath.Set{}
