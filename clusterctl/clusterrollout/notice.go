@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,8 +25,8 @@ func Notice(ctx context.Context, c client.Reader, cluster metav1.Object, now tim
 	if err != nil || r.Ended() || ID(r) != e.ID {
 		return "" // It is about something else, which must not fail because of that.
 	}
-	text := fmt.Sprintf("ClusterRollout %s (%s): this Cluster has been %s in stage %s for %s", r.Name, Change(&r.Spec.Change),
-		strings.ToLower(string(e.State)), e.Stage, age(now, e.Since))
+	text := fmt.Sprintf("ClusterRollout %s (%s): this Cluster, in stage %s, has been %s for %s", r.Name, Change(&r.Spec.Change), e.Stage,
+		words(string(e.State)), age(now, e.Since))
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
@@ -33,5 +34,17 @@ func Notice(ctx context.Context, c client.Reader, cluster metav1.Object, now tim
 	if Halted(r) {
 		return fmt.Sprintf("%s. The rollout has halted: %s: see %s", text, strings.TrimSuffix(message(r), "."), command)
 	}
-	return fmt.Sprintf("%s. The rollout is %s: see %s", text, strings.ToLower(string(r.Status.Phase)), command)
+	return fmt.Sprintf("%s. The rollout is %s: see %s", text, words(string(r.Status.Phase)), command)
+}
+
+// words returns a phase or state in words, such as waiting for approval.
+func words(name string) string {
+	var out strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
 }

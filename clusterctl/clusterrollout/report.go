@@ -119,7 +119,7 @@ func (s *Status) inChange(now time.Time) []string {
 			lines = append(lines, fmt.Sprintf("  ... and %d more, for a shorter time", len(s.InChange)-shown))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s, %s for %s: %s", c.Name, c.Stage, strings.ToLower(string(c.State)), age(now, c.Since),
+		lines = append(lines, fmt.Sprintf("  %s  %s, %s for %s: %s", c.Name, c.Stage, words(string(c.State)), age(now, c.Since),
 			cmp.Or(c.Message, "waits until it is up to date and healthy")))
 	}
 	return lines

@@ -155,7 +155,7 @@ func TestNotice(t *testing.T) {
 		rollout *fleetv1.ClusterRollout
 		want    string
 	}{
-		{"it is at work", moved, "this Cluster has been waiting in stage rest for 5m. The rollout is progressing: see `clusterctl rollout status up -n default`"},
+		{"it is at work", moved, "this Cluster, in stage rest, has been waiting for 5m. The rollout is progressing: see `clusterctl rollout status up -n default`"},
 		{"it has halted", halted, "The rollout has halted: too many have failed: see `clusterctl rollout status up -n default`"},
 		{"it has ended", running(fleetv1.RolloutCompleted), ""},
 		{"another one has its name", another, ""},
