@@ -201,11 +201,10 @@ func (p *Planning) effect(ctx context.Context, r *fleetv1.ClusterRollout, c *clu
 }
 
 // Parse returns the rollout and the strategies of objects of files; those without a namespace get the given one.
-func Parse(objects []unstructured.Unstructured, namespace string) (*fleetv1.ClusterRollout, []*fleetv1.ClusterRolloutStrategy, error) {
+func Parse(objects []*unstructured.Unstructured, namespace string) (*fleetv1.ClusterRollout, []*fleetv1.ClusterRolloutStrategy, error) {
 	var rollouts []*fleetv1.ClusterRollout
 	var strategies []*fleetv1.ClusterRolloutStrategy
-	for i := range objects {
-		u := &objects[i]
+	for _, u := range objects {
 		u.SetNamespace(cmp.Or(u.GetNamespace(), namespace))
 		switch u.GroupVersionKind() {
 		case Kind:
@@ -214,7 +213,7 @@ func Parse(objects []unstructured.Unstructured, namespace string) (*fleetv1.Clus
 				return nil, nil, err
 			}
 			rollouts = append(rollouts, r)
-		case fleetv1.GroupVersion.WithKind("ClusterRolloutStrategy"):
+		case fleetv1.GroupVersion.WithKind(fleetv1.ClusterRolloutStrategyKind):
 			s := &fleetv1.ClusterRolloutStrategy{}
 			if err := decode(u, s); err != nil {
 				return nil, nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -85,7 +86,7 @@ func parsed(t *testing.T) (*fleetv1.ClusterRollout, []*fleetv1.ClusterRolloutStr
 	t.Helper()
 	objects, err := manifest.Parse([]byte(rolloutYAML))
 	testenv.Must(t, err)
-	r, strategies, err := Parse(objects, "default")
+	r, strategies, err := Parse(pointers(objects), "default")
 	testenv.Must(t, err)
 	return r, strategies
 }
@@ -163,7 +164,7 @@ func TestParse(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			objects, err := manifest.Parse([]byte(strings.Replace(rolloutYAML, tc.from, tc.to, 1)))
 			testenv.Must(t, err)
-			if _, _, err := Parse(objects, "default"); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, _, err := Parse(pointers(objects), "default"); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
@@ -185,3 +186,11 @@ func TestGeneral(t *testing.T) {
 
 // now is the time of tests.
 var now = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+func pointers(objects []unstructured.Unstructured) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for i := range objects {
+		all = append(all, &objects[i])
+	}
+	return all
+}

@@ -124,23 +124,8 @@ func stages(r *fleetv1.ClusterRollout, entries []Entry) []StageStatus {
 func count(stage string, entries []Entry) fleetv1.RolloutStageStatus {
 	s := fleetv1.RolloutStageStatus{Name: stage}
 	for _, e := range entries {
-		if e.Stage != stage {
-			continue
-		}
-		s.Total++
-		switch e.State {
-		case fleetv1.RolloutStateWaiting:
-			s.Waiting++
-		case fleetv1.RolloutStateUpdating:
-			s.Updating++
-		case fleetv1.RolloutStateDone:
-			s.Done++
-		case fleetv1.RolloutStateFailed:
-			s.Failed++
-		case fleetv1.RolloutStateSkipped:
-			s.Skipped++
-		case fleetv1.RolloutStateRollingBack, fleetv1.RolloutStateRolledBack:
-			s.RolledBack++
+		if e.Stage == stage {
+			s.Count(e.State)
 		}
 	}
 	return s

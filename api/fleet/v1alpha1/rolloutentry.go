@@ -123,3 +123,22 @@ func SetRolloutEntry(cluster metav1.Object, e *RolloutEntry) error {
 	cluster.SetAnnotations(annotations)
 	return nil
 }
+
+// Count counts a Cluster in a state.
+func (s *RolloutStageStatus) Count(state RolloutState) {
+	s.Total++
+	switch state {
+	case RolloutStateWaiting:
+		s.Waiting++
+	case RolloutStateUpdating:
+		s.Updating++
+	case RolloutStateDone:
+		s.Done++
+	case RolloutStateFailed:
+		s.Failed++
+	case RolloutStateSkipped:
+		s.Skipped++
+	case RolloutStateRollingBack, RolloutStateRolledBack:
+		s.RolledBack++
+	}
+}

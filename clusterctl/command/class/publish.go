@@ -98,7 +98,7 @@ changed; it is an error if its content differs.`,
 }
 
 func runPublish(ctx context.Context, opts *PublishOptions) error {
-	objects, err := opts.read()
+	objects, err := clusterflags.ReadFiles(opts.IO, opts.Files)
 	if err != nil {
 		return err
 	}
@@ -116,25 +116,6 @@ func runPublish(ctx context.Context, opts *PublishOptions) error {
 		return err
 	}
 	return opts.print(published)
-}
-
-// read reads the objects of all files.
-func (o *PublishOptions) read() ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	for _, name := range o.Files {
-		raw, err := o.IO.Input(name)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read --file %s: %w", name, err)
-		}
-		objects, err := manifest.Parse(raw)
-		if err != nil {
-			return nil, fmt.Errorf("--file %s: %w", name, err)
-		}
-		for i := range objects {
-			all = append(all, &objects[i])
-		}
-	}
-	return all, nil
 }
 
 // print prints the objects, or the names of the classes.

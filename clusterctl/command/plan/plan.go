@@ -205,24 +205,11 @@ func (o *Options) now() time.Time { return o.Clock.Now() }
 
 // read reads the objects of all files.
 func (o *Options) read() ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	for _, name := range o.Files {
-		raw, err := o.IO.Input(name)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read --file %s: %w", name, err)
-		}
-		objects, err := manifest.Parse(raw)
-		if err != nil {
-			return nil, fmt.Errorf("--file %s: %w", name, err)
-		}
-		for i := range objects {
-			all = append(all, &objects[i])
-		}
+	all, err := clusterflags.ReadFiles(o.IO, o.Files)
+	if err == nil && len(all) == 0 {
+		err = errors.New("the files have no objects: add ClusterClasses, templates or a Cluster to --file")
 	}
-	if len(all) == 0 {
-		return nil, errors.New("the files have no objects: add ClusterClasses, templates or a Cluster to --file")
-	}
-	return all, nil
+	return all, err
 }
 
 // connect returns nil if there is no management cluster, unless flags select one.

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -19,7 +16,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/clusterrollout"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/replacement"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 	"sigs.k8s.io/cluster-api/providers/fleet/rolloutplan"
@@ -91,7 +87,7 @@ Each Cluster is planned like ` + "`clusterctl plan`" + ` does. Nothing is writte
 }
 
 func runPlan(ctx context.Context, opts *PlanOptions) error {
-	objects, err := opts.read()
+	objects, err := clusterflags.ReadFiles(opts.IO, opts.Files)
 	if err != nil {
 		return err
 	}
@@ -167,27 +163,4 @@ func (o *PlanOptions) progress() func(done, all int) {
 			set(name, fmt.Sprintf("%d of %d Clusters", done, all))
 		}
 	}
-}
-
-// read reads the objects of all files.
-func (o *PlanOptions) read() ([]unstructured.Unstructured, error) {
-	var all []unstructured.Unstructured
-	for _, name := range o.Files {
-		var raw []byte
-		var err error
-		if name == "-" {
-			raw, err = io.ReadAll(o.IO.In)
-		} else {
-			raw, err = os.ReadFile(name)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read --file %s: %w", name, err)
-		}
-		objects, err := manifest.Parse(raw)
-		if err != nil {
-			return nil, fmt.Errorf("--file %s: %w", name, err)
-		}
-		all = append(all, objects...)
-	}
-	return all, nil
 }

@@ -50,12 +50,12 @@ func observeReports(c *clusterv1.Cluster, o *wave.Observation) {
 	case topology == nil || topology.ObservedGeneration < c.Generation:
 		o.Unsettled = "its topology is not reconciled yet"
 	case topology.Status != metav1.ConditionTrue:
-		o.Unsettled, o.UnsettledSince = text(topology.Reason, topology.Message), topology.LastTransitionTime.Time
+		o.Unsettled = text(topology.Reason, topology.Message)
 		if topology.Reason == clusterv1.ClusterTopologyReconcileFailedReason {
 			o.Failing, o.FailingSince = topology.Message, topology.LastTransitionTime.Time
 		}
 	case rolling != nil && rolling.Status == metav1.ConditionTrue:
-		o.Unsettled, o.UnsettledSince = text(rolling.Reason, rolling.Message), rolling.LastTransitionTime.Time
+		o.Unsettled = text(rolling.Reason, rolling.Message)
 	default:
 		o.Settled = true
 	}
@@ -78,7 +78,7 @@ func observeConditions(c *clusterv1.Cluster, o *wave.Observation) {
 	case topology == nil || c.Status.ObservedGeneration < c.Generation:
 		o.Unsettled = "its topology is not reconciled yet"
 	case topology.Status != "True":
-		o.Unsettled, o.UnsettledSince = text(topology.Reason, topology.Message), topology.LastTransitionTime.Time
+		o.Unsettled = text(topology.Reason, topology.Message)
 		if topology.Reason == clusterv1.TopologyReconcileFailedV1Beta1Reason {
 			o.Failing, o.FailingSince = topology.Message, topology.LastTransitionTime.Time
 		}

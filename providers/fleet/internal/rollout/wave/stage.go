@@ -160,22 +160,9 @@ func (d *decider) begun() int {
 // count counts the Clusters of each stage.
 func (d *decider) count() {
 	for i := range d.of {
-		s := fleetv1.RolloutStageStatus{Name: d.Strategy.Stages[i].Name, Total: int32(len(d.of[i]))}
+		s := fleetv1.RolloutStageStatus{Name: d.Strategy.Stages[i].Name}
 		for _, c := range d.of[i] {
-			switch c.Entry.State {
-			case fleetv1.RolloutStateWaiting:
-				s.Waiting++
-			case fleetv1.RolloutStateUpdating:
-				s.Updating++
-			case fleetv1.RolloutStateDone:
-				s.Done++
-			case fleetv1.RolloutStateFailed:
-				s.Failed++
-			case fleetv1.RolloutStateSkipped:
-				s.Skipped++
-			case fleetv1.RolloutStateRollingBack, fleetv1.RolloutStateRolledBack:
-				s.RolledBack++
-			}
+			s.Count(c.Entry.State)
 		}
 		if end := d.soakEnd(i); d.ended(i) && end.After(d.Now) && ptr.Deref(d.Strategy.Stages[i].SoakSeconds, 0) > 0 {
 			s.SoakUntil = &metav1.Time{Time: end}

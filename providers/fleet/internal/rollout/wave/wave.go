@@ -23,11 +23,9 @@ type Observation struct {
 	Deleting, Paused bool
 	// AtTarget is set if the spec has the change.
 	AtTarget bool
-	// Settled is set if the Cluster reports that nothing of its spec is left to do; otherwise Unsettled says what it waits for, and
-	// UnsettledSince since when, if that is known.
-	Settled        bool
-	Unsettled      string
-	UnsettledSince time.Time
+	// Settled is set if the Cluster reports that nothing of its spec is left to do; otherwise Unsettled says what it waits for.
+	Settled   bool
+	Unsettled string
 	// Healthy is set if it is available and meets the health checks; otherwise Unhealthy says what is wrong. HealthChanged is when that last
 	// changed, if it is known.
 	Healthy       bool
